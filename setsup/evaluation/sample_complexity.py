@@ -170,8 +170,8 @@ def accuracy_over_labels(
     for row, drawn in enumerate(resamples):
         if max(drawn.train.max(), drawn.test.max()) >= len(points):
             raise DataError(
-                f"resample {row} contains image {max(drawn.train.max(), drawn.test.max())}, but there are only "
-                f"{len(points):,} images"
+                f"resample {row} contains image {max(drawn.train.max(), drawn.test.max())}, but images are numbered "
+                f"from 0 to {len(points) - 1}"
             )
         test = drawn.test.reshape(-1)
         for column, count in enumerate(counts):

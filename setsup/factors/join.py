@@ -46,7 +46,7 @@ def _match(other: FactorColumns, on: Factor) -> Array:
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
         raise FactorError(
-            f"row {row} of the table to join has no known value of {on.name!r}; select the rows that have one"
+            f"row {row} of the table to join has no known value of {on.name!r}; select only the rows with a known value"
         )
     counts = np.bincount(codes, minlength=len(on))
     if (counts > 1).any():

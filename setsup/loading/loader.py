@@ -295,7 +295,7 @@ def _check_resize(resize: Any) -> None:
     instead = "RandomResizedCrop(224)"
     if module.startswith("setsup.loading.transforms"):
         raise SetsupError(
-            f"resize= cannot be {name}, which changes batches of images that have one size already; pass a resize of "
+            f"resize= cannot be {name}, which requires images of the same size; pass a resize of "
             f"setsup.loading.resizing, such as {instead}, and {name} in transform="
         )
     raise SetsupError(

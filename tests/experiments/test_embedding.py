@@ -98,7 +98,7 @@ def test_large_embeddings_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (VIEWS, None, "Given.embed returns several embeddings, L, ab; choose one with embedding= or name="),
         (VIEWS, "AB", "Given.embed returns no embedding named 'AB'; did you mean 'ab'?"),
-        (MAPS, "L", "Given.embed returns one unnamed embedding, not 'L'; omit the name"),
+        (MAPS, "L", "Given.embed returns one unnamed embedding, so 'L' cannot be chosen; omit the name"),
         (Given(lambda numbers, batch: {}), None, "Given.embed must return a tensor (sets, size, …)"),
         (
             Given(lambda numbers, batch: {"a/b": numbers}),

@@ -492,7 +492,7 @@ def test_values_that_are_none_of_the_factor_are_refused(values, factor, message)
 
 
 def test_panels_without_values_are_refused() -> None:
-    with pytest.raises(DataError, match="panels require the values of scale and hue"):
+    with pytest.raises(DataError, match="panels require values of scale and hue"):
         scatter_panels(SQUARE, [SHAPE, SCALE, HUE], {"shape": [0] * 4})
     with pytest.raises(DataError, match="at least one factor"):
         scatter_panels(SQUARE, [], {})

@@ -249,7 +249,7 @@ def digit_measures(
     if reals.shape[1] != withheld.shape[1]:
         raise DataError(
             "embeddings must have as many dimensions as the embeddings of the withheld class, not "
-            f"{reals.shape[1]} and {withheld.shape[1]}; embed both with one network"
+            f"{reals.shape[1]} and {withheld.shape[1]}; embed both with the same network"
         )
     if not isinstance(sigma, int | float | np.integer | np.floating) or not 0 <= sigma < np.inf:
         raise SetsupError(f"sigma must be a number of at least 0, not {abbreviate(sigma)}")

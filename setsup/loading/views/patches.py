@@ -197,9 +197,9 @@ def get_planes(
     axes_of_sets = 2 if has_slots(batch, name, kind, values) else 1
     if after == 2 and len(lead) > axes_of_sets and not _copied(batch, name, lead, values):
         raise DataError(
-            f"{name!r} has shape {tuple(values.shape)}, one axis more than images of kind {kind}, but the batch "
-            "contains no copies of that number; cut each of the k planes (…, height, width) separately, under its own "
-            "name"
+            f"{name!r} has shape {tuple(values.shape)}, one axis more than images of kind {kind}, but its extra axis "
+            "is not the axis of copies of any images in the batch; cut each of the k planes (…, height, width) "
+            "separately, under its own name"
         )
     flat = values.flatten(0, len(lead) - 1)
     if kind == "color":
