@@ -38,10 +38,13 @@ def check_embedded(method: Any, batch: Mapping[str, Any], given: Any) -> dict[st
             raise SetsupError(
                 f"{who} returned an embedding named {name!r}; a name may contain only letters, digits, _, - and ."
             )
-        form_given = tuple(embedding.shape) if isinstance(embedding, Tensor) else f"a {type(embedding).__name__}"
+        form_given = f"{tuple(embedding.shape)}" if isinstance(embedding, Tensor) else type(embedding).__name__
         if not isinstance(embedding, Tensor) or embedding.ndim < 3 or tuple(embedding.shape[:2]) != images:
             named = "" if name is None else f" as {name!r}"
-            raise SetsupError(f"{who} must return {form}, not {form_given}{named} for {images} images")
+            raise SetsupError(
+                f"{who} must return {form}, not {form_given}{named} for a batch of {images[0]} × {images[1]} images "
+                "(sets × size)"
+            )
     return embeddings
 
 

@@ -105,10 +105,18 @@ def test_large_embeddings_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
             None,
             "Given.embed returned an embedding named 'a/b'; names may contain",
         ),
-        (Given(lambda numbers, batch: {"a": 3}), None, "to such tensors, not a int as 'a' for (1, 4) images"),
-        (Given(lambda numbers, batch: numbers[..., 0]), None, "to such tensors, not (1, 4) for (1, 4) images"),
-        (Given(lambda numbers, batch: numbers[0]), None, "to such tensors, not (4, 1) for (1, 4) images"),
-        (Given(lambda numbers, batch: numbers.numpy()), None, "to such tensors, not a ndarray for (1, 4) images"),
+        (Given(lambda numbers, batch: {"a": 3}), None, "to such tensors, not int as 'a' for a batch of 1 × 4 images"),
+        (
+            Given(lambda numbers, batch: numbers[..., 0]),
+            None,
+            "to such tensors, not (1, 4) for a batch of 1 × 4 images",
+        ),
+        (Given(lambda numbers, batch: numbers[0]), None, "to such tensors, not (4, 1) for a batch of 1 × 4 images"),
+        (
+            Given(lambda numbers, batch: numbers.numpy()),
+            None,
+            "to such tensors, not ndarray for a batch of 1 × 4 images",
+        ),
     ],
 )
 def test_what_is_no_embedding_is_one_sentence(method: Any, name: str | None, sentence: str) -> None:

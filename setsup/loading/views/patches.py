@@ -190,8 +190,8 @@ def get_planes(
     if values.ndim - after not in (1, 2, 3) or (kind == "normal" and values.shape[-1] != 3):
         axes = KINDS[kind][1].split(" or ")[0]
         raise DataError(
-            f"{name!r} of kind {kind} must have shape {axes}, with copies after size or without size, not "
-            f"{tuple(values.shape)}"
+            f"{name!r} of kind {kind} must have shape {axes}, optionally with an axis of copies after size, or "
+            f"without the axis size, not {tuple(values.shape)}"
         )
     lead = tuple(values.shape[:-after])
     axes_of_sets = 2 if has_slots(batch, name, kind, values) else 1
