@@ -96,14 +96,14 @@ def test_large_embeddings_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("method", "name", "sentence"),
     [
-        (VIEWS, None, "Given.embed returns several embeddings, L, ab; choose one with embedding= or name="),
+        (VIEWS, None, "Given.embed returns several embeddings (L, ab); choose one with embedding= or name="),
         (VIEWS, "AB", "Given.embed returns no embedding named 'AB'; did you mean 'ab'?"),
         (MAPS, "L", "Given.embed returns one unnamed embedding, so 'L' cannot be chosen; omit the name"),
         (Given(lambda numbers, batch: {}), None, "Given.embed must return a tensor (sets, size, …)"),
         (
             Given(lambda numbers, batch: {"a/b": numbers}),
             None,
-            "Given.embed returned an embedding named 'a/b'; names may contain",
+            "Given.embed returned an embedding named 'a/b'; a name may contain only",
         ),
         (Given(lambda numbers, batch: {"a": 3}), None, "to such tensors, not int as 'a' for a batch of 1 × 4 images"),
         (
