@@ -70,11 +70,11 @@ class Way:
 
     @property
     def each_name(self) -> str:
-        """What asks for these rows, as the caller writes it."""
+        """What requires these rows, as the caller writes it."""
         if self.option in _ROWS_OF_EACH:
             return f"{_ROWS_OF_EACH[self.option]}={self.each}"
         what = {"pairs": "a pair", "triplets": "anchor and positive", "episodes": "support and query"}
-        return f"the {self.each} rows of {what[self.option]}"
+        return f"{what[self.option]} ({self.each} rows)"
 
     @property
     def noun(self) -> str:
@@ -185,8 +185,8 @@ def _epochs(
     rows = len(table) if mask is None else int(mask.sum())
     if drop_last and 0 < rows < way.numbers[0]:
         raise SamplerError(
-            f"batch_size={way.numbers[0]} exceeds the {rows:,} rows; lower it, or pass drop_last=False for a smaller "
-            "batch"
+            f"batch_size={way.numbers[0]} exceeds the {rows:,} rows; lower batch_size=, or pass drop_last=False for a "
+            "smaller batch"
         )
     partial = "drop" if drop_last else "pad"
     sampler = EpochSampler(table, way.numbers[0], shuffle=shuffle, partial=partial, weights=weights, seed=seed)  # type: ignore[arg-type]
@@ -204,8 +204,8 @@ def _check_groups(way: Way, table: FactorTable, names: tuple[str, ...], weights:
     of = f"{len(groups):,} {way.noun}{_plural(way.noun, len(groups))} of {', '.join(names)}"
     if not len(sizes):
         raise SamplerError(
-            f"none of the {of} has {way.each_name} or more; request fewer rows, or pass labels with more rows per "
-            f"{way.noun}"
+            f"none of the {of} has enough rows for {way.each_name}; request fewer rows, or pass labels with more rows "
+            f"per {way.noun}"
         )
     if way.option == "triplets" and len(groups) < 2:
         raise SamplerError(
@@ -213,7 +213,7 @@ def _check_groups(way: Way, table: FactorTable, names: tuple[str, ...], weights:
             "two classes"
         )
     if len(sizes) < way.classes:
-        which = f"the {len(sizes):,} of {of} with {way.each_name} or more" if few.any() else f"the {of}"
+        which = f"the {len(sizes):,} of {of} with enough rows for {way.each_name}" if few.any() else f"the {of}"
         raise SamplerError(f"{way.option}={way.classes} exceeds {which}; lower {way.option}=")
     return int(sizes.sum())
 
@@ -227,7 +227,7 @@ def _small_groups(way: Way, table: FactorTable, groups: Groups, few: np.ndarray[
         policies += ", 'short' takes all their rows, 'replace' draws with replacement"
     have = f"{way.noun}{_plural(way.noun, 2)} {'has' if len(which) == 1 else 'have'}"
     return (
-        f"{len(which):,} of {len(groups):,} {have} fewer rows than {way.each_name}, the smallest: {named}; pass "
+        f"{len(which):,} of {len(groups):,} {have} too few rows for {way.each_name}, the smallest: {named}; pass "
         f"on_small_group= ({policies}), or request fewer rows"
     )
 

@@ -173,8 +173,8 @@ class Loader:
                 yield batch  # the position is there before: an interrupt in between would lose a draw
                 del batch  # its buffer is free once the consumer drops it
         raise SetsupError(
-            "this iterator is invalid: the loader was iterated again or moved to another position; create a second "
-            "loader for a second stream"
+            "this iterator is no longer valid, because the loader was iterated again or moved to another position; "
+            "create a second loader for a second stream"
         )
 
     def _share(self) -> Shard:

@@ -89,7 +89,7 @@ def test_a_batch_of_classes_has_what_it_promises(
     drawable = {label for label, count in counts.items() if count >= each or small in ("short", "replace")}
     options: dict[str, Any] = {"classes": classes, "per_class": each, "on_small_group": small, "seed": seed}
     if (small == "error" and min(counts.values()) < each) or classes > len(drawable):
-        with pytest.raises(SamplerError, match=r"fewer rows than per_class=|exceeds the|none of the"):
+        with pytest.raises(SamplerError, match=r"too few rows for per_class=|exceeds the|none of the"):
             setsup.batch_sampler(labels, **options)
         return
     batches = setsup.batch_sampler(labels, **options)
@@ -168,19 +168,19 @@ def test_weights_may_be_a_tensor_with_a_gradient() -> None:
         ({"domains": 13, "per_domain": 2}, "domains=13 exceeds the 12 domains of label; lower domains="),
         (
             {"classes": 2, "per_class": 7},
-            r"2 of 12 classes have fewer rows than per_class=7, the smallest: label = 0 \(4\), label = 1 \(6\); pass "
+            r"2 of 12 classes have too few rows for per_class=7, the smallest: label = 0 \(4\), label = 1 \(6\); pass "
             r"on_small_group= \('drop' leaves them out, 'short' takes",
         ),
         (
             {"classes": 11, "per_class": 7, "on_small_group": "drop"},
-            "the 10 of 12 classes of label with per_class=7 or more",
+            "the 10 of 12 classes of label with enough rows for per_class=7",
         ),
         (
             {"pairs": 2, "weights": WEIGHTS * 0.0 + (np.arange(180) == 5), "on_small_group": "drop"},
             "none of the 1 class",
         ),
-        ({"episodes": (2, 4, 4)}, "fewer rows than the 8 rows of support and query"),
-        ({"batch_size": 10**6}, "batch_size=1000000 exceeds the 180 rows; lower it, or pass drop_last=False"),
+        ({"episodes": (2, 4, 4)}, "too few rows for support and query \\(8 rows\\)"),
+        ({"batch_size": 10**6}, "batch_size=1000000 exceeds the 180 rows; lower batch_size=, or pass drop_last=False"),
         (
             {"batch_size": 4, "on_small_group": "drop"},
             "on_small_group='drop' applies only to ways of drawing with classes",

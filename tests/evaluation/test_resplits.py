@@ -127,11 +127,11 @@ LABELS, ORBITS = [0, 0, 1, 1], [0, 1, 2, 3]
         (lambda: draw_parts(ORBITS, LABELS, 1, share=1), "share must be between 0 and 1"),
         (
             lambda: draw_resamples(LABELS, ORBITS, 1, most=2, test=1),
-            "class 0 has only 1 of the 2 images required for the fit; reduce",
+            "class 0 has only 1 of the 2 images required to fit the classifier; reduce",
         ),
         (
             lambda: draw_resamples(LABELS, ORBITS, 1, most=1, test=2),
-            "class 0 has only 1 of the 2 images required for the test; reduce",
+            "class 0 has only 1 of the 2 images required to test the classifier; reduce",
         ),
         (
             lambda: draw_resamples(LABELS, [0, 1, 2, 2], 1, most=1, test=1),
