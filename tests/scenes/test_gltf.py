@@ -346,7 +346,7 @@ def test_extensions_are_read_past_refused_or_named(tmp_path, caplog, extension):
     writer.tree["extensionsRequired"] = []
     del writer.tree["accessors"][0]["bufferView"]
     writer.save(tmp_path)
-    with pytest.raises(DataError, match=f"without positions or indices, which requires the extension {extension}"):
+    with pytest.raises(DataError, match=f"positions or indices of a primitive require the extension {extension}"):
         load_mesh(path)
 
 
