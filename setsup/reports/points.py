@@ -175,7 +175,7 @@ def _check_values(values: npt.ArrayLike, factor: Factor | None, rows: int) -> tu
     given, name = np.asarray(values), "values" if factor is None else f"values of {factor.name!r}"
     if given.shape != (rows,) or given.dtype.kind not in "iufbU":
         raise DataError(
-            f"{name} must be an array of numbers or strings of shape ({rows:,},), one value for each point, not "
+            f"{name} must be a numeric array of shape ({rows:,},), one value for each point, not "
             f"{given.dtype} of shape {given.shape}"
         )
     if factor is None:
