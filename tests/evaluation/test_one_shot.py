@@ -102,7 +102,7 @@ def test_images_of_labelled_orbits_are_no_queries() -> None:
         ({"labels": [0, -1, 1, 1]}, "labels of image 1 is unknown"),
         ({"orbits": [0, 1, 2, -1]}, "orbits of image 3 is unknown"),
         ({"orbits": [0, 1]}, "orbits must be an array"),
-        ({"labelled": [[0, 1]]}, "re-split 0 has two labelled images of one class"),
+        ({"labelled": [[0, 1]]}, "re-split 0 has two labelled images of the same class"),
         ({"labelled": [[0, 4]]}, "labelled must contain numbers of images"),
         ({"labelled": [0, 2]}, r"labelled must be an integer array of shape \(resplits, classes\)"),
         ({"orbits": [0, 0, 1, 1]}, "re-split 0 has no query"),
