@@ -60,7 +60,7 @@ def test_maps_are_written_where_they_are_wanted(tmp_path: Path) -> None:
     assert embed(MAPS, Numbered(300), out=out) is out
     np.testing.assert_array_equal(out, np.arange(300)[:, None, None, None] + EXPECTED)
     for wrong, sentence in (
-        (np.zeros((299, 2, 3, 4), np.float32), r"float32 array of 300 rows, not float32 \(299, 2, 3, 4\)"),
+        (np.zeros((299, 2, 3, 4), np.float32), r"float32 array of 300 rows, not float32 of shape \(299, 2, 3, 4\)"),
         (np.zeros((300, 2, 3, 4)), "not float64"),
         (np.zeros((300, 2, 3), np.float32), r"out must have the shape \(300, 2, 3, 4\) of .*, not \(300, 2, 3\)"),
     ):
@@ -232,7 +232,7 @@ def test_a_form_that_no_evaluation_knows_is_refused_before_a_training() -> None:
     data = PLAIN.open_training(0)
     build = partial(build_method, Settings(Shown()), data.dataset.factors, 0)
     for evaluated in False, True:
-        with pytest.raises(SetsupError, match=r"^Shown.embed must return .*, not \(8, 3\) for \(2, 4\) images"):
+        with pytest.raises(SetsupError, match=r"^Shown.embed must return .*, not \(8, 3\) for a batch of 2 × 4 images"):
             try_first_draw(data, build, None, PLAIN.validation, evaluated=evaluated)
 
 

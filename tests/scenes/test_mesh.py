@@ -184,9 +184,9 @@ def test_what_is_no_mesh_is_refused(changed, message):
         (((0.5, 0.5, 0.5),), "three bytes"),
         (("red",), "three bytes"),
         (((0, (0, 0), 0),), "three bytes"),
-        (((0, 0, 0), np.zeros((2, 2), np.uint8)), r"\(h, w, 3\) bytes"),
-        (((0, 0, 0), np.zeros((2, 2, 4), np.uint8)), r"\(h, w, 3\) bytes"),
-        (((0, 0, 0), np.zeros((0, 2, 3), np.uint8)), r"\(h, w, 3\) bytes"),
+        (((0, 0, 0), np.zeros((2, 2), np.uint8)), r"array of shape \(h, w, 3\), bytes"),
+        (((0, 0, 0), np.zeros((2, 2, 4), np.uint8)), r"array of shape \(h, w, 3\), bytes"),
+        (((0, 0, 0), np.zeros((0, 2, 3), np.uint8)), r"array of shape \(h, w, 3\), bytes"),
         (((0, 0, 0), np.zeros((2, 2, 3))), "must be uint8"),
     ],
 )

@@ -61,7 +61,7 @@ def test_a_genuine_file_as_trimesh_reads_it(genuine):
         (b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 3\n", "vertices 0 to 3, but it has 3"),
         (b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 -1\n", "vertices -1 to 1"),
         (b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 0.5\n", "not valid indices"),
-        (b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n2 0 1\n\n", "face 0 has b'2' corners"),
+        (b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n2 0 1\n\n", "face 0 declares b'2' corners"),
         (b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n4 0 1 2\n", "face 0 declares b'4' corners, but has 3 numbers"),
         (b"OFF\n3 1 0\n0 0 0\n1 0 nan\n0 1 0\n3 0 1 2\n", "vertex 1 has a coordinate that is not finite"),
         (b"OFF\n3 1 0\n0 0 0\n1 0 zero\n0 1 0\n3 0 1 2\n", "vertex 1 is b'1 0 zero', but must be 3 numbers"),

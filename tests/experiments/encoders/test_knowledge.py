@@ -159,7 +159,9 @@ def test_the_image_of_several_modalities_is_read() -> None:
         shown(Shades(modality="left", right=Modality((1, 2, 1), "uint8", color="grey")))
     blind = Shades()
     blind.modalities = {"depth": depth}
-    with pytest.raises(DataError, match=r"shades has no images \(depth\), but an encoder reads one image per row"):
+    with pytest.raises(
+        DataError, match=r"shades has no images \(its modalities: depth\), but an encoder reads one image per row"
+    ):
         shown(blind)
 
 

@@ -246,5 +246,7 @@ def test_what_has_no_negative_is_refused() -> None:
     batch = {name: value[:, :1] for name, value in drawn().items() if name != "factors"}
     batch["factors"] = {"toy": torch.tensor([[0], [2], [1]])}
     assert whole.loss(batch) > 0
-    with pytest.raises(SetsupError, match=r"sets of one image contain no others; draw two .* with --sampler\.size 2"):
+    with pytest.raises(
+        SetsupError, match=r"sets of one image contain no others; draw at least two .* with --sampler\.size 2"
+    ):
         made().loss(batch)
