@@ -262,8 +262,8 @@ class RowState(nn.Module):
         rank, world = share
         if self._share not in (None, (0, 1)):
             raise SetsupError(
-                f"the values of this RowState are divided among {self._share[1]} ranks, but {world} ranks are "
-                "running; save a checkpoint, and load it on all ranks"
+                f"the values of this RowState are divided among {self._share[1]} ranks, but there are now "
+                f"{world}; save a checkpoint, and load it on all ranks"
             )
         with torch.inference_mode(False):
             if self._share is None:
