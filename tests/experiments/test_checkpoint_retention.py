@@ -117,7 +117,10 @@ def test_a_metric_that_is_never_logged_is_named_once(tmp_path: Path, caplog: pyt
     assert [record.getMessage() for record in caplog.records if "keep-best" in record.getMessage()] == [
         "--keep-best: the metric 'los' was not logged by step 4 (logged: loss)"
     ]
-    with pytest.raises(DataError, match=r"has no checkpoint 'best' \(none was kept\); `setsup train` keeps more with"):
+    with pytest.raises(
+        DataError,
+        match=r"has no checkpoint 'best' \(none was kept\); to keep more checkpoints, run `setsup train` with",
+    ):
         open_run(tmp_path, PRESET, checkpoint="best").state()
 
 

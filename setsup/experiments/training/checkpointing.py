@@ -89,8 +89,8 @@ class CheckpointCallback(Callback):
         self._good = None if trainer.ckpt_path is None else Path(trainer.ckpt_path)
         if not self._allow_nonfinite and (name := nonfinite_state(trainer, pl_module)) is not None:
             raise SetsupError(
-                f"{self._good or 'the untrained method'} is not finite ({name}); train again in another folder, or "
-                "continue with --allow-nonfinite"
+                f"{self._good or 'the method before training'} contains values that are not finite ({name}); train "
+                "again in another folder, or continue with --allow-nonfinite"
             )
         if trainer.is_global_zero:
             truncate_lines(self._metrics, self._counter.steps)

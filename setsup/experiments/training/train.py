@@ -144,8 +144,8 @@ def train(
             if "find_unused_parameters" not in str(error):
                 raise
             raise SetsupError(
-                f"some parameters of {type(method).__name__} received no gradient in a step, which the other "
-                "devices wait for; train with --strategy ddp-unused, or on one device"
+                f"some parameters of {type(method).__name__} received no gradient in a step, but other devices wait "
+                "for these gradients; train with --strategy ddp-unused, or on one device"
             ) from error
     if checkpoints.stopped is not None and not run.finished:
         raise KeyboardInterrupt(signal.Signals(checkpoints.stopped).name)
