@@ -222,7 +222,7 @@ class BatchSampler:
     def batch_size(self) -> int:
         """Not offered: trainers that look for it cut batches, or fill them with rows of others."""
         refuse_cut_batches()
-        raise AttributeError("a batch sampler of setsup has no batch_size: its batches are whole draws")
+        raise AttributeError("setsup's batch samplers have no batch_size, because each batch is a whole draw")
 
     def __iter__(self) -> Iterator[list[int]]:
         """Row numbers of this rank's batches in the next pass, which begins at the first ``next``."""
@@ -318,8 +318,8 @@ class BatchSampler:
         if live is None:
             if delivered is not None and not (is_integer(delivered) and delivered == 0):
                 raise SamplerError(
-                    f"delivered={abbreviate(delivered)} batches cannot have arrived, for none were requested since "
-                    "this pass was selected or loaded; count the batches of the present loop"
+                    f"delivered={abbreviate(delivered)} is impossible, because no batches were requested since this "
+                    "pass was selected or loaded; count only the batches of the present loop"
                 )
             place = self._next(find_deal(self._rank, self._world).processes)
         else:
@@ -342,8 +342,9 @@ class BatchSampler:
         draw, number, done = read_state(state)
         if not self._sampler.table.has_fingerprint(state["fingerprint"]):
             raise SamplerError(
-                f"the state was saved for labels with the fingerprint {state['fingerprint']}, and these have "
-                f"{self._sampler.table.fingerprint}; load it into a batch sampler of the same labels, in the same order"
+                f"the state was saved for labels with the fingerprint {state['fingerprint']}, but the labels of this "
+                f"batch sampler have {self._sampler.table.fingerprint}; load the state into a batch sampler of the "
+                "same labels, in the same order"
             )
         if state["arguments"] != self._arguments:
             raise SamplerError(
@@ -353,8 +354,8 @@ class BatchSampler:
         passes = self._passes
         if passes.steps is None and not number * passes.draws <= draw <= (number + 1) * passes.draws:
             raise SamplerError(
-                f"the state is damaged: draw {draw:,} is not in pass {number:,} of {passes.draws:,} draws; load the "
-                f"state of another checkpoint, or pass start={draw}"
+                f"the state is damaged: draw {draw:,} lies outside pass {number:,}, which has {passes.draws:,} draws; "
+                f"load the state of another checkpoint, or pass start={draw}"
             )
         self._known, self._selected, self._live = Position(number, draw, done), None, None
 
@@ -411,7 +412,7 @@ class BatchSampler:
         for name in ("labels", "rank", "world"):
             if name in options:
                 raise SamplerError(
-                    f"a factory of batch samplers takes no {name}=, which the trainer gives; leave it out"
+                    f"a factory of batch samplers does not accept {name}=, because the trainer passes it; leave it out"
                 )
         return BatchSamplerFactory(BatchSampler, options)
 

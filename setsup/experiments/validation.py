@@ -73,7 +73,10 @@ class Validation:
     def __post_init__(self) -> None:
         """Check that there is something to measure."""
         if min(self.every, self.draws) < 0 or min(self.rows, self.k) < 1:
-            raise SetsupError("validation requires every >= 0, draws >= 0, rows >= 1 and k >= 1")
+            raise SetsupError(
+                f"validation requires every >= 0, draws >= 0, rows >= 1 and k >= 1, not every={self.every}, "
+                f"draws={self.draws}, rows={self.rows} and k={self.k}"
+            )
         if self.every and not (self.draws or self.knn or self.probe):
             raise SetsupError(
                 "validation has nothing to compute; set draws= (for the loss), factors= (for knn or probe) or every=0"

@@ -173,8 +173,8 @@ class Loader:
                 yield batch  # the position is there before: an interrupt in between would lose a draw
                 del batch  # its buffer is free once the consumer drops it
         raise SetsupError(
-            "this iterator is invalid: the loader was iterated again or moved to another position; create a second "
-            "loader for a second stream"
+            "this iterator is no longer valid, because the loader was iterated again or moved to another position; "
+            "create a second loader for a second stream"
         )
 
     def _share(self) -> Shard:
@@ -295,7 +295,7 @@ def _check_resize(resize: Any) -> None:
     instead = "RandomResizedCrop(224)"
     if module.startswith("setsup.loading.transforms"):
         raise SetsupError(
-            f"resize= cannot be {name}, which changes batches of images that have one size already; pass a resize of "
+            f"resize= cannot be {name}, which requires images of the same size; pass a resize of "
             f"setsup.loading.resizing, such as {instead}, and {name} in transform="
         )
     raise SetsupError(

@@ -78,7 +78,7 @@ class Probes:
     def __post_init__(self) -> None:
         """Check settings before all is embedded."""
         if any(not 0 < number < float("inf") for number in self.c):
-            raise SetsupError(f"c must be positive numbers, not {self.c}")
+            raise SetsupError(f"c must contain only positive numbers, not {self.c}")
         if any(number < 1 for number in self.knn) or self.copies < 1:
             raise SetsupError(f"knn and copies must be 1 or more, not {self.knn} and {self.copies}")
 

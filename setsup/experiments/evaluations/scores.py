@@ -54,7 +54,9 @@ class Disentanglement:
     def __post_init__(self) -> None:
         """Check that there is something to tell apart."""
         if len(self.factors) < 2:
-            raise SetsupError(f"disentanglement requires at least two factors, not {len(self.factors)}; choose others")
+            raise SetsupError(
+                f"disentanglement requires at least two factors, not {len(self.factors)}; choose more factors"
+            )
         if self.components is not None and self.components < 1:
             raise SetsupError(f"components must be 1 or more, or None for the original axes, not {self.components}")
 

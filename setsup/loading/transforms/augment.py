@@ -122,7 +122,8 @@ class Augment:
         lead = _lead(batch, self.modalities)
         if len(lead) == _COPIED and self.copies is not None:
             raise DataError(
-                f"the images have {lead[2]} copies each already; leave out copies= of Augment, or of what made them"
+                f"the images already have {lead[2]} copies each; leave out copies= of this Augment, or the transform "
+                "that created the copies"
             )
         values = {name: _checked(batch, name, kind, self._fill(name)) for name, kind in self.modalities.items()}
         size = _size(values, self.modalities, len(lead))
@@ -326,7 +327,10 @@ def _checked(batch: Batch, name: str, kind: str, fill: float) -> Tensor:
     if kind == "label" and not values.dtype.is_floating_point and values.dtype != torch.bool:
         limits = torch.iinfo(values.dtype)
         if not fill.is_integer() or not limits.min <= fill <= limits.max:
-            raise DataError(f"{name!r} of dtype {values.dtype} cannot be filled with {fill:g}")
+            raise DataError(
+                f"{name!r} of dtype {values.dtype} cannot be filled with {fill:g}; pass an integer from "
+                f"{limits.min} to {limits.max} as fill"
+            )
     return values
 
 

@@ -273,7 +273,7 @@ class Room:
             extent = float(np.linalg.norm(np.ptp(mesh.bounds, axis=0)))
             if extent * _SCALES[0] > largest:
                 raise DataError(
-                    f"object {name!r} has a diagonal of {extent:.4g} m, which does not fit its room of "
+                    f"object {name!r} has a diagonal of {extent:.4g} m, which does not fit into its room of "
                     f"{largest:.3g} m even when scaled by {_SCALES[0]}; use objects with diagonals of about 1 m"
                 )
         return placed_objects(fold(key, 3), positions, [(name, meshes[name]) for name in chosen])
