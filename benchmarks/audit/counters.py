@@ -190,7 +190,7 @@ def once_per_rank(drawn: Drawn, task: Task) -> int:
 
 
 def drawn_once(drawn: Drawn, task: Task) -> int:
-    """No row of another batch of the epoch, of any rank; copies within a batch are allowed."""
+    """No row of another batch of the epoch; copies within a batch are allowed."""
     places = _first(drawn.batch, drawn.rows)
     places = places[_repeated(drawn.epoch[drawn.batch[places]], drawn.rows[places])]
     return int(_batches(drawn, places).sum())
@@ -227,6 +227,6 @@ def distinct_rows(drawn: Drawn, task: Task) -> int:
 
 
 def distinct_values(drawn: Drawn, task: Task) -> int:
-    """No text twice; the text of a row is that of its label."""
+    """No value of a column twice: each label at most once, since a row's text is that of its label."""
     batch, _, counts = _counted(drawn, task.labels)
     return len(np.unique(batch[counts > 1]))

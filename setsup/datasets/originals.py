@@ -128,8 +128,8 @@ def refuse_changed(name: str, **options: Size | None) -> None:
     for option, value in options.items():
         if value is not None:
             raise DataError(
-                f"{name} was opened with {option}=, which resizes or crops its images before resize= sees them; open "
-                f"it without {option}="
+                f"{name} was opened with {option}=, which resizes or crops its images before resize= is applied; "
+                f"open it without {option}="
             )
 
 
