@@ -316,7 +316,8 @@ def test_images_of_more_than_eight_bits_are_numbers_by_their_kind(tmp_path: Path
     (tmp_path / "maps.csv").write_text(f"path,subject\na.{end},a\nb.{end},b\n")
     maps = setsup.open_table(tmp_path / "maps.csv")
     dtype = "uint16" if kind == "label" else "float32"
-    with pytest.raises(SetsupError, match=rf"'image' of maps follows .* it is {dtype} .* not an image of 8 bits; name"):
+    said = rf"cannot tell how to resize 'image' of maps, because it is {dtype} .* and not an 8-bit image; specify"
+    with pytest.raises(SetsupError, match=said):
         setsup.loader(maps, sampler_of(maps), resize=ShortSide((10, 10)))
     found = batches_of(maps, ShortSide((10, 10), modalities={"image": kind}), 1)[0]["image"][0, 0]
     middles = np.arange(1, 30, 3)  # of each three pixels
@@ -456,8 +457,8 @@ def test_batches_of_tensors_are_those_of_arrays_and_augment_goes_on_from_them(ph
     [
         (
             RandomResizedCrop(8),
-            "RandomResizedCrop does not know how 'objects' of scenes follows the pixels, because it is int32 (None, "
-            "None) and not an image of 8 bits; name its kind",
+            "RandomResizedCrop cannot tell how to resize 'objects' of scenes, because it is int32 (None, None) and not "
+            "an 8-bit image; specify its kind",
         ),
         (
             RandomResizedCrop(8, modalities={"object": "label"}),
@@ -567,9 +568,7 @@ def test_what_is_no_resize_is_refused(photos: Any) -> None:
     from setsup.loading.transforms import Augment, ResizedCrop
 
     for wrong in (ResizedCrop(8), Augment([ResizedCrop(8)])):
-        with pytest.raises(
-            SetsupError, match=r"changes batches of images that have one size already; pass a resize of"
-        ):
+        with pytest.raises(SetsupError, match=r"requires images of the same size; pass a resize of"):
             setsup.loader(photos, sampler, resize=wrong)  # type: ignore[arg-type]
 
 
@@ -609,5 +608,5 @@ def test_augment_changes_each_copy_by_itself_or_all_alike(photos: Any) -> None:
         np.testing.assert_allclose(batch["homographies"]["image"].numpy(), whole, atol=1e-9)
     assert batch["image"].dtype == torch.float32
     twice = Augment([Shift(0.3)], copies=2)
-    with pytest.raises(SetsupError, match=r"the images have 3 copies each already; leave out copies="):
+    with pytest.raises(SetsupError, match=r"the images already have 3 copies each; leave out copies="):
         next(iter(setsup.loader(photos, sampler_of(photos), resize=crop, transform=twice, workers=0)))
