@@ -65,13 +65,14 @@ class Preset:
     eval_transform : str or Augmentation, optional
         Transform of images for evaluations and ``setsup embed``: the name of a recipe, whose
         :func:`~setsup.methods.recipes.evaluation_transform` is applied, or settings of a transform without randomness.
-        By default the recipe of the augmentation; with your own augmentation, or none, images are embedded unchanged.
+        By default, the recipe of the augmentation is used; with your own augmentation, or none, images are embedded
+        unchanged.
     steps : int
         Optimiser steps.
     seeds : int
         Number of runs, with seeds 0, 1, 2 …, that the paper averages.
     checkpoint_every : int
-        Number of steps between checkpoints: a killed run loses at most this many.
+        Number of steps between checkpoints: a killed run loses at most this many steps.
     initial_run : str, optional
         Initial weights, for example for the second stage of a method: the folder of a finished run, a file of weights,
         a name of :mod:`setsup.methods.networks.published`, or the name of a preset, whose run with the same seed must

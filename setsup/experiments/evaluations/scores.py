@@ -108,7 +108,7 @@ class Disentanglement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieval:
-    """Whether the images nearest to an image have its values of factors; each is a query among all the others.
+    """Whether the nearest neighbours of an image share its values of factors; each image is a query among all others.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Retrieval:
     samples : int
         Number of rows to embed.
     k : int
-        Number of neighbours of a query; precision is the share of them that have its value.
+        Number of neighbours of a query; precision is the share of neighbours that have the value of the query.
     metric : {"l2sq", "cosine"}
         See :func:`~setsup.evaluation.nearest`.
     embedding : str, optional

@@ -81,9 +81,9 @@ class Room:
     count : (least, most)
         Number of objects in a room; fewer if there is no space left.
     size : (height, width)
-        Image size, in pixels; the focal length is 500 pixels for a height of 480, and proportional to it.
+        Image size, in pixels; the focal length is proportional to the height, and 500 pixels for a height of 480.
     up : 3 float, optional
-        Up direction of the meshes of rooms, within 30°: (0, 1, 0) for SceneNN. By default the axis along which a room
+        Up direction of the meshes of rooms, within 30°: (0, 1, 0) for SceneNN. By default, the axis along which a room
         is shortest.
     seed : int
         Random seed.
