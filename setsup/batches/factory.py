@@ -36,7 +36,7 @@ class BatchSamplerFactory:
         """
         if batch_size is not None and not (is_integer(batch_size) and batch_size == self._way.rows):
             raise SamplerError(
-                f"the trainer requests batches of {abbreviate(batch_size)} rows, but {self._words()} has "
+                f"the trainer requests batches of {abbreviate(batch_size)} rows, but {self._words()} makes batches of "
                 f"{self._way.rows:,}; set per_device_train_batch_size={self._way.rows} (and "
                 f"per_device_eval_batch_size={self._way.rows} if you evaluate with labels)"
             )
@@ -54,8 +54,9 @@ class BatchSamplerFactory:
             if name in columns:
                 return dataset[name]
         raise SamplerError(
-            f"the dataset has none of the label columns {listed(names)}, but {listed(columns)}; name one, as in "
-            f"{self._way.option}={{'label': {self._way.numbers[0]}}}"
+            f"the dataset has none of the label columns {listed(names)} (its columns are "
+            f"{listed(columns) or 'none'}); name the label column, as in {self._way.option}={{'label': "
+            f"{self._way.numbers[0]}}}"
         )
 
     def _words(self) -> str:

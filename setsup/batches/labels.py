@@ -67,7 +67,9 @@ def column_names(labels: Any) -> Columns | None:
     """Names of the columns of a mapping or a data frame; None for a single column."""
     names = getattr(labels, "column_names", None)  # of Arrow and of Hugging Face
     if isinstance(names, Mapping):
-        raise SamplerError(f"labels has the splits {listed(map(str, names))}; pass one of them, as in dataset['train']")
+        raise SamplerError(
+            f"labels has several splits ({listed(map(str, names))}); pass one of them, as in dataset['train']"
+        )
     if isinstance(labels, Mapping):
         return tuple(labels)
     if names is None and not callable(getattr(labels, "columns", None)):
@@ -94,7 +96,7 @@ def _chosen(names: Columns, option: str, columns: Columns | None) -> Columns:
     if columns is not None:
         return columns
     if not names:
-        raise SamplerError("labels has no columns; pass one label per row, or a mapping of column names to them")
+        raise SamplerError("labels has no columns; pass one label per row, or a mapping of column names to labels")
     if len(names) != 1:
         example = str(names[0])
         raise SamplerError(
@@ -249,7 +251,7 @@ def _factor(name: str, kind: Kind, levels: Sequence[Any] | None) -> Factor:
 def _whole(name: str, levels: Sequence[Any]) -> list[Any]:
     """Numbers as integers, if all are whole."""
     if any(level in (np.inf, -np.inf) for level in levels):
-        raise FactorError(f"{_of(name)} has an infinite label; expected finite numbers, or NaN for unknown ones")
+        raise FactorError(f"{_of(name)} has an infinite label; expected finite numbers, or NaN for unknown labels")
     return list(map(int, levels)) if all(int(level) == level for level in levels) else list(map(float, levels))
 
 

@@ -58,8 +58,9 @@ def read_state(state: Any) -> tuple[int, int, int]:
     whole = [int(number) for number in numbers if is_integer(number) and 0 <= number < LAST]
     if len(whole) != len(keys) or not {"fingerprint", "arguments"} <= set(state):
         raise SamplerError(
-            "the state of a batch sampler must have delivered, pass, steps, fingerprint and arguments, as state_dict() "
-            f"returns them, not {abbreviate(state)}; of a position of setsup.loader, pass the number of draws as start="
+            "the state of a batch sampler must have delivered, pass, steps, fingerprint and arguments, as "
+            f"state_dict() returns them, not {abbreviate(state)}; to resume from a position of setsup.loader, pass "
+            "its number of draws as start="
         )
     draw, number, done = whole
     return draw, number, done

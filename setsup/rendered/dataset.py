@@ -291,7 +291,8 @@ class RenderedDataset(BaseDataset):
             missing = np.isnan(codes) if levels is None else codes < 0
             if missing.any() and factor.name in {own.name for own in self.recipe.factors}:
                 raise DataError(
-                    f"{self.name}: row {index[missing][0]} has no value of {factor.name!r}, which the recipe requires"
+                    f"{self.name}: row {index[missing][0]} has no value for {factor.name!r}, which the recipe "
+                    "requires; fill it in, or remove the row"
                 )
             known = codes.tolist() if levels is None else [levels[code] for code in codes.tolist()]
             columns.append([None if lost else value for value, lost in zip(known, missing.tolist(), strict=True)])
@@ -310,7 +311,7 @@ class RenderedDataset(BaseDataset):
         if frame.rgb.shape != self.modalities["image"].shape:
             raise DataError(
                 f"its image has the shape {frame.rgb.shape}, but the first row has {self.modalities['image'].shape}; "
-                "all scenes of a recipe must have a background, or none"
+                "either all scenes of a recipe must have a background, or none of them"
             )
 
     def _here(self) -> RendererPool:
@@ -332,7 +333,7 @@ def _grid(recipe: Recipe) -> FactorTable:
     for factor in recipe.factors:
         if factor.continuous:
             raise FactorError(
-                f"recipe {recipe.name!r} has the continuous factor {factor.name!r}, so it has no grid; "
+                f"recipe {recipe.name!r} has the continuous factor {factor.name!r}, so the recipe has no grid; "
                 + advice(
                     "pass factors, for example setsup.rendered.table.sampled(recipe, rows=1000, ranges=…)",
                     f"use --rows N --ranges {factor.name}=LOW:HIGH",

@@ -160,7 +160,7 @@ def test_the_batches_that_arrived_count_where_more_were_requested() -> None:
     with pytest.raises(SamplerError, match="of those requested, must be an integer from 0 to 6, not 7"):
         batches.state_dict(delivered=7)
     unused = setsup.batch_sampler(LABELS, batch_size=4)
-    with pytest.raises(SamplerError, match="none were requested"):
+    with pytest.raises(SamplerError, match="no batches were requested"):
         unused.state_dict(delivered=1)
 
 
@@ -243,12 +243,12 @@ def test_repeated_draws_are_in_the_report() -> None:
 def test_states_of_others_are_refused() -> None:
     batches = setsup.batch_sampler(LABELS, batch_size=4)
     state = batches.state_dict()
-    with pytest.raises(SamplerError, match="load it into a batch sampler of the same labels"):
+    with pytest.raises(SamplerError, match="load the state into a batch sampler of the same labels"):
         setsup.batch_sampler(LABELS[::-1], batch_size=4).load_state_dict(state)
     for wrong in ({"delivered": 3}, None, {**state, "pass": -1}, {**state, "steps": 1.5}):
         with pytest.raises(SamplerError, match=r"as state_dict\(\) returns them"):
             batches.load_state_dict(wrong)
-    with pytest.raises(SamplerError, match="draw 40 is not in pass 0 of 15 draws"):
+    with pytest.raises(SamplerError, match="draw 40 lies outside pass 0, which has 15 draws"):
         batches.load_state_dict({**state, "delivered": 40})
 
 

@@ -199,7 +199,8 @@ class TestItsFile:
             in sentence
         )
         assert (
-            "the file of the preset has changed since the training; restore the method it was trained with" in sentence
+            "the file of the preset has changed since the training; restore the method that the weights were "
+            "trained with" in sentence
         )
 
     def test_nothing_is_said_of_runs_that_kept_no_digest(self, setsup: Run, digits: Path, mine: Path) -> None:
@@ -342,7 +343,10 @@ def test_options_are_kept_so_that_they_can_be_given_again() -> None:
             ["abc/fig3a", "--substitute", "--sampler.size", "50000", "--sampler.small", "error"],
             "; lower --sampler.size, or pass --sampler.small short or --sampler.small replace",
         ),
-        (["abc/fig3a", "--substitute", "--smoke", "--method.objective", "double"], "whose images come in two copies"),
+        (
+            ["abc/fig3a", "--substitute", "--smoke", "--method.objective", "double"],
+            "with an even number of sets and two copies of each image",
+        ),
         (["abc/fig3a", "--substitute", "--smoke", "--method.encoder", "mnist"], "for this network"),
         (["abc/fig3a", "--substitute", "--smoke", "--method.temperature", "-1"], "temperature"),
     ],

@@ -103,7 +103,7 @@ def test_sentences_about_requests_have_the_numbers_of_the_tables(script: dict[st
     plan, small = script["PLAN"], script["Plan"](member=10_000)
     size, reads, group = said(r"A set of NUMBER rows takes NUMBER requests on average in a group of NUMBER, since")
     assert (size, reads) == (plan.size, round(script["requests"](plan, int(group))[0], 1))
-    (group,) = said(r"in a group of NUMBER it is as good as scattered")
+    (group,) = said(r"in a group of NUMBER, almost every row takes a request")
     assert script["requests"](plan, int(group))[0] == pytest.approx(plan.size, rel=0.02)
     shares = [one.stride / (script["GAP"] + one.member) for one in (plan, small)]
     assert said(r"here NUMBER, and NUMBER for images of 10 kB") == [round(share, 2) for share in shares]

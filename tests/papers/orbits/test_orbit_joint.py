@@ -144,7 +144,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(SetsupError, match=r"decodes the canonical image of each orbit.*--canonical"):
         made("joint").loss(without)
     assert made("autoencoder").loss(without) > 0
-    with pytest.raises(SetsupError, match="trains no decoder; choose one of joint, rectification, autoencoder"):
+    with pytest.raises(SetsupError, match="does not train a decoder; choose one of joint, rectification, autoencoder"):
         made("triplet").rectify(batch)
     with pytest.raises(SetsupError, match="objective must be one of joint"):
         made("both")
@@ -189,7 +189,7 @@ def test_sets_of_one_image_hold_no_triplet(objective: str) -> None:
         if name != "factors"
     }
     batch["factors"] = {"toy": torch.tensor([[0], [3], [1]])}
-    with pytest.raises(SetsupError, match=r"each set contains only one image; draw two images or more of each orbit"):
+    with pytest.raises(SetsupError, match=r"each set contains only one image; draw at least two images of each orbit"):
         made(objective).loss(batch)
     made("rectification").loss(batch)
     # more images than orbits: two share an orbit in every batch, as in images that are drawn one by one

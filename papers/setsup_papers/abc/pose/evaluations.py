@@ -34,7 +34,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoseLookup:
-    """Errors of the pose of that rendering of a codebook whose embedding has the largest cosine with a photograph's.
+    """Errors of poses from a codebook: a photograph gets the pose of the rendering with the most similar embedding.
 
     Photographs and codebooks are the same for all runs: codebooks depend on `codebook_seed`, not on the seed of the
     run. Images without a known pose are excluded.
@@ -77,7 +77,9 @@ class PoseLookup:
     def __post_init__(self) -> None:
         """Check counts before all is embedded."""
         if self.codebooks < 1 or self.size < 1 or (self.samples is not None and self.samples < 1):
-            raise SetsupError("codebooks, size and samples must be 1 or more")
+            raise SetsupError(
+                f"codebooks, size and samples must be 1 or more, not {self.codebooks}, {self.size} and {self.samples}"
+            )
         _check_baselines(self.baselines)
 
     def shrunk(self) -> "PoseLookup":

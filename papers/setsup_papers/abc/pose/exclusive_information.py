@@ -135,8 +135,8 @@ class ExclusiveInformation(LightningModule):
         encoders = {name.removeprefix(_SHARED): value for name, value in weights.items() if name.startswith(_SHARED)}
         if not encoders:
             raise SetsupError(
-                "the weights contain no shared encoders; pass a run of the first stage with the same settings as "
-                "--initial-run"
+                "the initial weights contain no shared encoders; pass --initial-run with a run of the first stage "
+                "that has the same settings"
             )
         self.shared.load_state_dict(encoders)
         self.started.fill_(True)
@@ -145,7 +145,7 @@ class ExclusiveInformation(LightningModule):
         """Maps of both encoders together, shared and exclusive codes, of each image of pairs."""
         if not bool(self.started):
             raise SetsupError(
-                "exclusive codes require the shared codes of a first stage; pass its run as --initial-run"
+                "exclusive codes require the shared codes of a first stage; pass a run of that stage as --initial-run"
             )
         self.shared.eval()  # in training too, as published: their batch norms stay as they are
         maps, shared, exclusive = [], [], []

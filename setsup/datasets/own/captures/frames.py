@@ -77,7 +77,8 @@ class CaptureFrames(CameraFrames):
     @of_row
     def originals(self, rows: Rows, name: str) -> list[Original] | None:
         """Encoded images of (n,) rows; None for other modalities, and where images are undistorted."""
-        return None if self._bent[rows].any() else super().originals(rows, name)
+        encoded = super().originals(rows, name)
+        return None if self._bent[rows].any() else encoded
 
     def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
         if name != "image" or not self._bent[rows].any():

@@ -18,7 +18,7 @@ from setsup.datasets.adapters.fetching import common_size, fetch_images, sample_
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.source import Source
 from setsup.datasets.images import common_channels
-from setsup.datasets.originals import Original, originals_of
+from setsup.datasets.originals import Original, originals_of, refuse_changed
 from setsup.errors import DataError
 from setsup.factors.io.huggingface import data_rows, leaf_column
 from setsup.files.roots import some
@@ -108,7 +108,7 @@ class EncodedImages:
         channels = common_channels(headers)
         if mode is not None and (mode not in _CHANNELS or (mode == "L" and channels != 1)):
             raise DataError(
-                f"{images.label} specifies mode {mode}, to which setsup does not convert images; convert them with "
+                f"{images.label} specifies the mode {mode}, which setsup does not support; convert the images with "
                 "dataset.map, or leave out the column with image="
             )
         channels = channels if mode is None else _CHANNELS[mode]
@@ -118,8 +118,8 @@ class EncodedImages:
 
     def originals(self, rows: Rows, name: str) -> list[Original]:
         """Encoded images of (n,) rows."""
-        changed = "" if self._size is None else "size"
-        return originals_of(self._images.take(rows), self.modality.shape[2], name, changed)
+        refuse_changed(name, size=self._size)
+        return originals_of(self._images.take(rows), self.modality.shape[2])
 
     def fetch(self, rows: Rows, out: Array | None = None) -> Array:
         """Decode the images of some rows."""
@@ -198,5 +198,5 @@ def _numbers(array: Any, label: str) -> Array:
         shape.append(lengths[0])
         array = array.flatten()
     if array.null_count and not pa.types.is_floating(array.type):
-        raise DataError(f"{label} has missing values; fill them in, or remove these rows")
+        raise DataError(f"{label} has missing values; fill them in, or remove the rows without a value")
     return np.asarray(array.to_numpy(zero_copy_only=False)).reshape(shape)

@@ -133,7 +133,7 @@ def from_huggingface(
     whole, split = _join_splits(datasets, dataset)
     known = whole.info.dataset_name or (Path(name).name if name != "the dataset" else "huggingface")
     if not len(whole):
-        raise DataError(f"{name} has no rows")
+        raise DataError(f"{name} has no rows; expected at least one")
     features = leaves(whole.features)
     wanted = _check_wanted(image, features)
     _check(whole, name)
@@ -227,7 +227,8 @@ def _factors(
 ) -> FactorTable:
     if all(name in fetched for name, (_, feature) in features.items() if is_factor(name, feature)):
         raise DataError(
-            f"the dataset has no column that can be used as a factor, only {', '.join(fetched)}; add a column of values"
+            f"the dataset has no column that can be used as a factor (columns: {', '.join(fetched)}); add a column of "
+            "values"
         )
     table = FactorTable.from_huggingface(dataset, factors, kinds=kinds)
     return table.without([name for name in table.names if name in fetched])

@@ -10,9 +10,10 @@ from torch import Tensor
 
 from setsup.arrays import Rows
 from setsup.errors import DataError, SetsupError
+from setsup.loading.crops import TRIES, check_range
 from setsup.loading.transforms.by_image import Image, cv2
-from setsup.loading.transforms.operations.base import Photometric, Shape, check_range, set_field
-from setsup.loading.transforms.operations.crops import TRIES, random_sides
+from setsup.loading.transforms.operations.base import Photometric, Shape, set_field
+from setsup.loading.transforms.operations.crops import random_sides
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["Background", "Erase", "Premultiply"]
@@ -167,8 +168,8 @@ class Background(Photometric):
         _, rows, columns = shape
         if rows > height or columns > width:
             raise DataError(
-                f"Background: the images of the pool, {height} × {width} pixels, are smaller than those of the batch, "
-                f"{rows} × {columns}; pass larger images"
+                f"Background: the images of the pool, {height} × {width} pixels, are smaller than the images of the "
+                f"batch, {rows} × {columns}; pass larger images"
             )
         corners = (slots.below(count, 0), slots.below(height - rows + 1, 1), slots.below(width - columns + 1, 2))
         return [self.pool[n, y : y + rows, x : x + columns] for n, y, x in np.stack(corners, axis=-1).tolist()]
