@@ -84,7 +84,7 @@ PROMISES = {
     "oml-once": Promise(
         "Thus, in each epoch, all the labels will be selected once",
         "oml.samplers.balance, BalanceSampler",
-        "No label that an earlier batch of the epoch had; an epoch of a sampler without one is ⌊L/P⌋ batches.",
+        "No label of an earlier batch of the epoch. For a sampler without epochs, ⌊L/P⌋ batches count as an epoch.",
         counters.classes_once,
     ),
     "st": Promise(
@@ -104,7 +104,7 @@ PROMISES = {
     "ours": Promise(
         "Draws batches of several domains with the same number of rows each. […] no step repeats a domain.",
         "setsup.DomainSampler; the rows of a visit are positions of a permutation",
-        "P classes with K rows each, and no row twice.",
+        "P classes with K different rows each.",
         counters.per_class_distinct,
     ),
     "ours-short": Promise(
@@ -116,7 +116,7 @@ PROMISES = {
     "ours-replace": Promise(
         "``replace`` draws K rows with replacement.",
         "setsup.DomainSampler, on_small_group",
-        "P classes with K rows each; copies in classes of fewer than K rows alone.",
+        "P classes with K rows each. Only classes with fewer than K rows have copies.",
         counters.per_class_replaced,
     ),
     # two levels
@@ -124,21 +124,21 @@ PROMISES = {
         "Randomly select X super classes. For each super class, randomly select Y samples from Z classes, such that "
         "Y * Z equals the batch size divided by X.",
         f"{PML_PAGE}, HierarchicalSampler",
-        "X super classes, Z classes in each, Y rows of each of these. Copies count.",
+        "X super classes with Z classes each, and Y rows of each class. Copies count.",
         counters.tree,
     ),
     "oml-tree": Promise(
         "This sampler takes ``n_instances`` for each of the ``n_labels`` for each of the ``n_categories`` to form the "
         "batches.",
         "oml.samplers.category_balance, CategoryBalanceSampler",
-        "X categories, Z labels in each, Y rows of each of these. Copies of rows count, copies of labels do not.",
+        "X categories with Z labels each, and Y rows of each label. Copies of rows count, copies of labels do not.",
         counters.tree,
     ),
     "ours-tree": Promise(
         "Draws P groups, C groups within each of these, and so on, with K rows of each innermost group. […] Rows are "
         "uniform without repeats.",
         "setsup.HierarchicalSampler",
-        "X super classes, Z classes in each, Y rows of each of these, none of them twice.",
+        "X super classes with Z classes each, and Y different rows of each class.",
         counters.tree_distinct,
     ),
     # episodes
@@ -146,34 +146,33 @@ PROMISES = {
         "Sample n_way labels uniformly at random, and then sample n_shot + n_query items for each label, also "
         "uniformly at random.",
         "easyfsl.samplers.task_sampler, TaskSampler.__iter__",
-        "N labels with K + Q rows each, none of them twice.",
+        "N labels with K + Q different rows each.",
         counters.per_class_distinct,
     ),
     "ours-episode": Promise(
         "The rows of a class are uniform without repeats; the first ``shots`` of each set are the support, the others "
         "the query.",
         "setsup.EpisodeSampler",
-        "N labels with K + Q rows each, none of them twice.",
+        "N labels with K + Q different rows each.",
         counters.per_class_distinct,
     ),
     # passes
     "torch": Promise(
         "load a subset of the original dataset that is exclusive to it.",
         "torch.utils.data.distributed, DistributedSampler",
-        "No row that another rank has in the same epoch. The docstring announces that drop_last=False adds extra "
-        "indices.",
+        "No row of another rank in the same epoch. The docstring announces that drop_last=False adds extra indices.",
         counters.exclusive_to_rank,
     ),
     "ra": Promise(
         "It ensures that different each augmented version of a sample will be visible to a different process (GPU)",
         "timm.data.distributed_sampler, RepeatAugSampler, as in the RASampler of DeiT and of torchvision's references",
-        "No row that the same rank has twice in an epoch.",
+        "No row twice in an epoch on the same rank.",
         counters.once_per_rank,
     ),
     "ours-pass": Promise(
         "An epoch still has every row in one batch only",
         "setsup.EpochSampler, repeats",
-        "No row of another batch of the epoch, of any rank; copies within a batch are what repeats= asks for.",
+        "No row of another batch of the epoch, on any rank; repeats= requests copies within a batch.",
         counters.drawn_once,
     ),
     # weights
@@ -187,7 +186,7 @@ PROMISES = {
         "If not, they are drawn without replacement, which means that when a sample index is drawn for a row, it "
         "cannot be drawn again for that row.",
         "torch.utils.data.sampler, WeightedRandomSampler, replacement",
-        "No row that the same rank has twice in an epoch.",
+        "No row twice in an epoch on the same rank.",
         counters.once_per_rank,
     ),
     "ours-weights": Promise(
@@ -219,7 +218,7 @@ PROMISES = {
     "st-size": Promise(
         "batch_size (int): Number of samples per batch.",
         "sentence_transformers.base.sampler, NoDuplicatesBatchSampler",
-        "The batch size, but for the last batch of a rank in an epoch.",
+        "The batch size, except in the last batch of a rank in an epoch.",
         counters.full_size,
     ),
 }

@@ -27,7 +27,7 @@ __all__ = ["main"]
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the cells that the file lacks, each written as soon as it is known."""
+    """Run the cells that the file lacks, then those of an earlier count; each is written when it is done."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.resume", description="Kill and resume, counted.")
     parser.add_argument("ways", nargs="*", metavar="WAY", help=f"all by default: {', '.join(_names())}")
     parser.add_argument(
@@ -41,17 +41,23 @@ def main(argv: list[str] | None = None) -> int:
     if unknown := set(options.ways) - set(_names()):
         parser.error(f"unknown way {', '.join(sorted(unknown))}; choose from {', '.join(_names())}")
     asked = [key for key in WAYS if (not options.ways or key[0] in options.ways) and options.line in (None, key[1])]
-    kept: dict[str, Any] = {"about": [], "cells": {}}
+    kept: dict[str, Any] = {"with": [], "cells": {}}
     if options.json.exists():
         kept = json.loads(options.json.read_text(encoding="utf-8"))
+    here = [machine(with_load=False), _versions()]  # counts do not depend on the load
     others = [name for name in PEERS if not options.ways or name in options.ways]
     planned = cells(asked)
     planned += [cell for name in others for cell in peer_cells(name) if options.line in (None, cell.line)]
     left = [cell for cell in planned if not _is_counted(cell, kept["cells"].get(cell.name, {}))]
-    if left:
-        kept["about"] = [machine(), _versions()]
+    left.sort(key=lambda cell: cell.name in kept["cells"])
+    if left and here not in kept["with"]:
+        kept["with"].append(here)
     for cell in left[: options.limit]:
-        kept["cells"][cell.name] = {**cell.to_dict(), **(found := _found(cell))}
+        found = _found(cell)
+        if "missing" in found and cell.name in kept["cells"]:
+            print(f"{cell.name} stays as it was counted elsewhere: {found['missing']}", flush=True)
+            continue
+        kept["cells"][cell.name] = {**cell.to_dict(), **found, "with": kept["with"].index(here)}
         with written(options.json) as part:
             part.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         print(cell.name, f"-> {cell.to_ranks}x{cell.to_workers}", "after", cell.stop, found, flush=True)
@@ -59,21 +65,24 @@ def main(argv: list[str] | None = None) -> int:
         name
         for name, cell in kept["cells"].items()
         if cell["way"] not in PEERS
-        and ("failed" in cell or any(cell.get(what) for what in ("lost", "twice", "differ")))
+        and ("failed" in cell or any(cell.get(what) for what in ("lost", "twice", "differ", "moved")))
     ]
     return int(bool(wrong))
 
 
 def _is_counted(cell: Cell, kept: Mapping[str, Any]) -> bool:
-    """Whether a cell is there as it is planned today."""
-    return bool({"lost", "not offered"} & set(kept)) and cell.to_dict().items() <= kept.items()
+    """Whether a cell is there as it is planned and counted today: an earlier count of a way has no ``moved``."""
+    count = "lost" if cell.way in PEERS else "moved"
+    return bool({count, "not offered"} & set(kept)) and cell.to_dict().items() <= kept.items()
 
 
 def _found(cell: Cell) -> dict[str, Any]:
     """Counts of a cell, or why it has none."""
     if cell.way not in PEERS:
         key = cell.way, cell.line
-        return run_cell(cell, WAYS[key], "numpy" if key in PLAIN else "torch")
+        found = run_cell(cell, WAYS[key], "numpy" if key in PLAIN else "torch")
+        why = found.get("failed", "").strip().rpartition("\n")[2]
+        return {"missing": why} if why.startswith("ModuleNotFoundError") else found
     peer = PEERS[cell.way]
     if why := missing(peer):
         return {"missing": why}

@@ -2,44 +2,62 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.resume.data import ROWS, Item
 from benchmarks.resume.plan import DRAWS, PASSES, Cell
 
-__all__ = ["Seen", "compare", "compare_passes", "evened", "read_logs", "read_passes"]
+__all__ = ["Seen", "announced_copies", "compare", "compare_passes", "read_logs"]
 
-Seen = tuple[int, Sequence[Item]]
-"""A pass, and a batch of it."""
+Seen = tuple[int | None, Sequence[Item]]
+"""A batch, and its pass where the loop counts passes."""
+Rows = tuple[int, ...]
 
 
-def evened(cell: Cell, truth: Sequence[Sequence[Item]]) -> list[Sequence[Item]]:
-    """Copies of the last draw of a pass that give all ranks equally many batches, as the docstring announces them."""
-    left = -cell.draw % DRAWS  # draws of the pass that was interrupted
-    copies = [truth[cell.draw + left - 1]] * (-left % cell.to_ranks)
-    for end in range(cell.draw + left + DRAWS, PASSES * DRAWS + 1, DRAWS):
-        copies += [truth[end - 1]] * (-DRAWS % cell.to_ranks)
-    return copies
+def announced_copies(cell: Cell, truth: Sequence[Sequence[Item]]) -> list[Sequence[Item]]:
+    """Copies of the last draw of a pass that give all ranks equally many batches, as the docstring announces them.
+
+    Only the pass that was interrupted needs them: all numbers of ranks divide the draws of a whole pass.
+    """
+    left = -cell.draw % DRAWS
+    return [truth[cell.draw + left - 1]] * (-left % cell.to_ranks)
 
 
 def compare(
-    truth: Sequence[Sequence[Item]], seen: Sequence[Sequence[Item]], copies: Sequence[Sequence[Item]]
+    truth: Sequence[Sequence[Item]], logs: Sequence[Sequence[Seen]], copies: Sequence[Sequence[Item]]
 ) -> dict[str, int]:
-    """Rows lost, rows twice, and rows whose images differ; ``evened`` counts the rows of announced copies."""
-    wanted, found = Counter(_rows(truth)), Counter(_rows(seen))
-    extra, repeats = found - wanted, Counter(_rows(copies))
-    whole, part = Counter(_items(truth)) + Counter(_items(copies)), Counter(_items(seen))
-    same = sum((whole & part).values())
+    """Count what the logs of all ranks have otherwise than the draws of a run of one process.
+
+    Batches are compared whole. ``lost``, ``twice`` and ``evened`` are the rows of batches that are missing, that are
+    there more often or are no draw, and that are announced copies; ``differ`` are the rows whose images differ.
+    ``moved`` are batches of a rank that come later or earlier than in the stream, or in another pass.
+    """
+    seen = [items for log in logs for _, items in log]
+    wanted, found = Counter(map(_rows, truth)), Counter(map(_rows, seen))
+    extra, repeats = found - wanted, Counter(map(_rows, copies))
+    images = {_rows(items): items for items in truth}
     return {
-        "lost": sum((wanted - found).values()),
-        "twice": sum((extra - repeats).values()),
-        "evened": sum((extra & repeats).values()),
-        "differ": sum(((wanted + repeats) & found).values()) - same,
+        "lost": _size(wanted - found),
+        "twice": _size(extra - repeats),
+        "evened": _size(extra & repeats),
+        "differ": sum(a != b for items in seen for a, b in zip(items, images.get(_rows(items), items), strict=True)),
+        "moved": sum(_moved(truth, log) for log in logs),
     }
 
 
-def compare_passes(seen: Sequence[Seen], whole: Sequence[Seen] | None) -> dict[str, int]:
+def _moved(truth: Sequence[Sequence[Item]], log: Sequence[Seen]) -> int:
+    draws: dict[Rows, int] = {_rows(items): draw for draw, items in enumerate(truth)}
+    moved, last = 0, -1
+    for number, items in log:
+        draw = draws.get(_rows(items))
+        if draw is not None:  # what is no draw counts as twice
+            moved += draw <= last or number not in (None, draw // DRAWS)
+            last = draw
+    return moved
+
+
+def compare_passes(seen: Iterable[Seen], whole: Iterable[Seen] | None) -> dict[str, int]:
     """Count against every row once in each pass, in any order.
 
     Batches of later passes, which an endless stream begins, do not count. ``whole`` is what a run that nothing
@@ -50,43 +68,46 @@ def compare_passes(seen: Sequence[Seen], whole: Sequence[Seen] | None) -> dict[s
     found: Counter[tuple[int, int]] = Counter()
     for (number, row, _), times in items.items():
         found[number, row] += times
-    counts = {"lost": sum((wanted - found).values()), "twice": sum((found - wanted).values())}
+    counts = {"lost": (wanted - found).total(), "twice": (found - wanted).total()}
     if whole is None:
         return counts
     expected = Counter(_of_passes(whole))
     common: Counter[tuple[int, int]] = Counter()
     for (number, row, _), times in expected.items():
         common[number, row] += times
-    return {**counts, "differ": sum((common & found).values()) - sum((expected & items).values())}
+    return {**counts, "differ": (common & found).total() - (expected & items).total()}
 
 
-def read_logs(folder: Path, cell: Cell) -> list[list[Item]]:
-    """Batches that were trained on: those up to the checkpoint, and those of the resumed run."""
-    return [list(items) for _, items in read_passes(folder, cell)]
+def read_logs(folder: Path, cell: Cell, whole: int = 0) -> list[list[Seen]]:
+    """What each rank trained on up to the checkpoint, and then each rank of the resumed run.
 
-
-def read_passes(folder: Path, cell: Cell, whole: int = 0) -> list[Seen]:
-    """The same batches with their passes; or with ``whole`` those of the run of so many ranks without a kill."""
-    seen = []
+    With ``whole``, what each of so many ranks saw of a run without a kill.
+    """
     parts = ((2, whole),) if whole else ((0, cell.ranks), (1, cell.to_ranks))
-    for part, ranks in parts:
-        for rank in range(ranks):
-            log = folder / f"saw-{part}-{rank}.jsonl"
-            lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []  # it trained on nothing
-            for line in lines:
-                number, items, *of_pass = json.loads(line)
-                if part or number <= cell.stop:
-                    seen.append((of_pass[0] if of_pass else 0, [(row, digest) for row, digest in items]))
-    return seen
+    return [_read(folder / f"saw-{part}-{rank}.jsonl", part, cell) for part, ranks in parts for rank in range(ranks)]
 
 
-def _of_passes(seen: Sequence[Seen]) -> list[tuple[int, int, str]]:
-    return [(number, row, digest) for number, items in seen for row, digest in items if number < PASSES]
+def _read(path: Path, part: int, cell: Cell) -> list[Seen]:
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []  # it trained on nothing
+    return [
+        (of_pass, [(row, digest) for row, digest in items])
+        for number, items, of_pass in map(json.loads, lines)
+        if part or number <= cell.stop
+    ]
 
 
-def _rows(batches: Sequence[Sequence[Item]]) -> list[int]:
-    return [row for batch in batches for row, _ in batch]
+def _of_passes(seen: Iterable[Seen]) -> list[tuple[int, int, str]]:
+    return [
+        (number, row, digest)
+        for number, items in seen
+        for row, digest in items
+        if number is not None and number < PASSES
+    ]
 
 
-def _items(batches: Sequence[Sequence[Item]]) -> list[Item]:
-    return [item for batch in batches for item in batch]
+def _rows(batch: Sequence[Item]) -> Rows:
+    return tuple(row for row, _ in batch)
+
+
+def _size(batches: Counter[Rows]) -> int:
+    return sum(len(rows) * times for rows, times in batches.items())

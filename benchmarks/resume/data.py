@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 import setsup
+from benchmarks.resume.noise import SIDE, pixels
 from benchmarks.resume.plan import DRAWS, PASSES
 from setsup.loading.transforms import Augment, Flip, ResizedCrop
 
@@ -26,7 +27,7 @@ __all__ = [
     "truth",
 ]
 
-AUGMENT = Augment([ResizedCrop(8, area=(0.3, 1)), Flip()])
+AUGMENT = Augment([ResizedCrop(SIDE, area=(0.3, 1)), Flip()])
 ROWS = 192
 LABELS = [row % 12 for row in range(ROWS)]
 CALL: dict[str, Any] = {"classes": 4, "per_class": 2, "seed": 7}
@@ -38,9 +39,8 @@ Item = tuple[int, str]
 
 @cache
 def images() -> Any:
-    """A dataset of the same rows: noise of 8 × 8 pixels."""
-    pixels = np.random.default_rng(0).integers(0, 256, (ROWS, 8, 8, 3), dtype=np.uint8)
-    return setsup.from_arrays(pixels, {"label": np.array(LABELS)})
+    """A dataset of the same rows, of noise."""
+    return setsup.from_arrays(pixels(ROWS), {"label": np.array(LABELS)})
 
 
 def make_batches(**options: Any) -> Any:

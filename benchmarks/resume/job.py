@@ -38,8 +38,11 @@ class Job:
         """Address of the process group of this part."""
         return f"file://{self.folder}/group-{self.part}"
 
-    def saw(self, items: Sequence[Item], of_pass: int = 0) -> None:
-        """Log a batch that arrived; the one after the last step that is to be trained is the moment of the kill."""
+    def saw(self, items: Sequence[Item], of_pass: int | None = None) -> None:
+        """Log a batch that arrived, with its pass where the loop counts passes.
+
+        The batch after the last step that is to be trained is the moment of the kill.
+        """
         self.done += 1
         with (self.folder / f"saw-{self.part}-{self.rank}.jsonl").open("a", encoding="utf-8") as log:
             log.write(json.dumps([self.done, items, of_pass]) + "\n")
@@ -67,6 +70,13 @@ class Job:
         if self.part != 1:
             return None
         return pickle.loads((self.folder / f"checkpoint-0-{self.rank}.pickle").read_bytes())  # noqa: S301 - our own
+
+    def join(self) -> None:
+        """Join the process group of this part, unless Ray has."""
+        import torch
+
+        if not torch.distributed.is_initialized():
+            torch.distributed.init_process_group("gloo", init_method=self.group, rank=self.rank, world_size=self.world)
 
     def announce(self) -> None:
         """Set the variables by which torchrun tells a process who it is."""

@@ -41,12 +41,6 @@ class Rows(torch.utils.data.Dataset[int]):
         return row
 
 
-def _join(job: Job) -> None:
-    if torch.distributed.is_initialized():
-        return  # Ray has
-    torch.distributed.init_process_group("gloo", init_method=job.group, rank=job.rank, world_size=job.world)
-
-
 def _step(model: Any, optimizer: Any, rows: Any) -> None:
     optimizer.zero_grad()
     model(torch.as_tensor(rows).reshape(-1, 1).float()).mean().backward()
@@ -69,7 +63,7 @@ def left_of(job: Job, delivered: int) -> int:
 
 
 def torch_rows(job: Job) -> None:
-    _join(job)
+    job.join()
     batches, state = make_batches(), job.load()
     model, optimizer = _model(job, state)
     if state is not None:
@@ -78,13 +72,13 @@ def torch_rows(job: Job) -> None:
     for epoch in range(batches.state_dict()["pass"], PASSES):
         batches.set_epoch(epoch)
         for number, rows in enumerate(loader, 1):
-            job.saw(digests(rows))
+            job.saw(digests(rows), epoch)
             _step(model, optimizer, rows)
             job.save({"model": model.state_dict(), "batches": batches.state_dict(delivered=number)})
 
 
 def torch_bytes(job: Job) -> None:
-    _join(job)
+    job.join()
     batches, state = make_loader(rank=job.rank, world=job.world, workers=job.workers), job.load()
     model, optimizer = _model(job, state)
     if state is not None:
@@ -102,7 +96,7 @@ def _train_on(job: Job, batches: Any, model: Any, optimizer: Any) -> None:
 def stateful_rows(job: Job) -> None:
     from torchdata.stateful_dataloader import StatefulDataLoader
 
-    _join(job)
+    job.join()
     batches, state = make_batches(), job.load()
     model, optimizer = _model(job, state)
     loader = StatefulDataLoader(Rows(), batch_sampler=batches, num_workers=job.workers)
@@ -112,7 +106,7 @@ def stateful_rows(job: Job) -> None:
         batches.load_state_dict(state["batches"])
     for epoch in range(0 if state is None else state["epoch"], PASSES):
         for number, rows in enumerate(loader, 1):
-            job.saw(digests(rows))
+            job.saw(digests(rows), epoch)
             _step(model, optimizer, rows)
             position = batches.state_dict(delivered=number)
             here = {"loader": loader.state_dict(), "batches": position, "epoch": epoch, "workers": job.workers}
@@ -122,7 +116,7 @@ def stateful_rows(job: Job) -> None:
 def stateful_bytes(job: Job) -> None:
     from torchdata import nodes
 
-    _join(job)
+    job.join()
     batches, state = make_loader(rank=job.rank, world=job.world, workers=job.workers), job.load()
     model, optimizer = _model(job, state)
     pipeline = nodes.Loader(nodes.IterableWrapper(batches))
@@ -147,7 +141,7 @@ def numpy_rows(job: Job) -> None:
     for epoch in range(batches.state_dict()["pass"], PASSES):
         batches.set_epoch(epoch)
         for number, rows in enumerate(batches, 1):
-            job.saw(digests(rows))
+            job.saw(digests(rows), epoch)
             weight += 1e-6 * sum(rows)
             job.barrier.wait()
             job.save({"weight": weight, "batches": batches.state_dict(delivered=number)})

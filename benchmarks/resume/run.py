@@ -9,10 +9,11 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from benchmarks.resume.count import Seen, compare, compare_passes, evened, read_logs, read_passes
+from benchmarks.resume.count import Seen, announced_copies, compare, compare_passes, read_logs
 from benchmarks.resume.data import truth
 from benchmarks.resume.job import Job, saved_step
 from benchmarks.resume.plan import DRAWS, PASSES, Cell
@@ -63,14 +64,13 @@ def run_cell(cell: Cell, way: Way, to: str = "torch") -> dict[str, Any]:
             _part(way, [Job(folder, 1, rank, cell.to_ranks, cell.to_workers, None) for rank in range(cell.to_ranks)])
         except RuntimeError as error:
             return {"failed": str(error)[-2000:]}
-        seen = read_logs(folder, cell)
         if cell.line == "rows":
             wanted = truth("rows")
-            copies = evened(cell, wanted)
+            copies = announced_copies(cell, wanted)
         else:  # an endless stream: each rank trains equally many draws, the last round included
             rest = -(-(DRAWS * PASSES - cell.draw) // cell.to_ranks) * cell.to_ranks
             wanted, copies = truth("bytes", cell.draw + rest, to), []
-        return {**compare(wanted, seen, copies), "seconds": round(time.monotonic() - started, 1)}
+        return {**compare(wanted, read_logs(folder, cell), copies), "seconds": round(time.monotonic() - started, 1)}
 
 
 _WHOLE: dict[tuple[str, int, int], list[Seen]] = {}  # what runs that nothing interrupts saw
@@ -93,7 +93,7 @@ def run_peer(cell: Cell, peer: Peer) -> dict[str, Any]:
             whole = None if peer.images else _whole(cell, peer.loop, folder)
         except RuntimeError as error:
             return {"failed": str(error)[-2000:]}
-        counts: dict[str, Any] = compare_passes(read_passes(folder, cell), whole)
+        counts: dict[str, Any] = compare_passes(chain.from_iterable(read_logs(folder, cell)), whole)
         if whole is None:
             counts["differ"] = {"not offered": peer.images}
         return {**counts, "seconds": round(time.monotonic() - started, 1)}
@@ -105,7 +105,7 @@ def _whole(cell: Cell, loop: Way, folder: Path) -> list[Seen]:
     key = cell.way, ranks, workers
     if key not in _WHOLE:
         _part(loop, [Job(folder, 2, rank, ranks, workers, None) for rank in range(ranks)])
-        _WHOLE[key] = read_passes(folder, cell, ranks)
+        _WHOLE[key] = list(chain.from_iterable(read_logs(folder, cell, ranks)))
     return _WHOLE[key]
 
 

@@ -6,7 +6,7 @@ from benchmarks.resume.data import ROWS, digests
 from benchmarks.resume.job import Job
 from benchmarks.resume.noise import SEED
 from benchmarks.resume.plan import PASSES
-from benchmarks.resume.torch_peers import BATCH, join
+from benchmarks.resume.torch_peers import BATCH
 
 __all__ = ["litdata_loop", "mosaic_loop", "without_torchvision", "write_litdata", "write_mds"]
 
@@ -35,7 +35,7 @@ def mosaic_loop(job: Job) -> None:
     from streaming.base.dataset import StreamingDataset
     from streaming.base.util import clean_stale_shared_memory
 
-    join(job)
+    job.join()
     clean_stale_shared_memory()  # of the killed run
     size = BATCH // job.world
     rows = StreamingDataset(local=str(job.folder / "mds"), shuffle=True, shuffle_seed=SEED, batch_size=size)
@@ -77,7 +77,7 @@ def litdata_loop(job: Job) -> None:
     """
     from litdata import StreamingDataLoader, StreamingDataset
 
-    join(job)
+    job.join()
     rows = StreamingDataset(str(job.folder / "chunks"), shuffle=True, drop_last=False, seed=SEED)
     loader, state = StreamingDataLoader(rows, batch_size=BATCH // job.world, num_workers=job.workers), job.load()
     if state is not None:

@@ -11,13 +11,9 @@ from benchmarks.resume.job import Job
 from benchmarks.resume.noise import SEED, change, pixels
 from benchmarks.resume.plan import PASSES, PEER_STEPS
 
-__all__ = ["BATCH", "Images", "datasets_loop", "join", "nodes_loop", "stateful_loop", "write_array", "write_datasets"]
+__all__ = ["BATCH", "Images", "datasets_loop", "nodes_loop", "stateful_loop", "write_array", "write_datasets"]
 
 BATCH = ROWS // PEER_STEPS
-
-
-def join(job: Job) -> None:
-    torch.distributed.init_process_group("gloo", init_method=job.group, rank=job.rank, world_size=job.world)
 
 
 def write_array(folder: Path) -> None:
@@ -73,7 +69,7 @@ def stateful_loop(job: Job) -> None:
     from torchdata.stateful_dataloader import StatefulDataLoader
     from torchdata.stateful_dataloader.sampler import RandomSampler
 
-    join(job)
+    job.join()
     images, state = Images(job), job.load_own()
     sampler = _sampler(job, images, RandomSampler)
     loader = StatefulDataLoader(images, BATCH // job.world, sampler=sampler, num_workers=job.workers)
@@ -96,7 +92,7 @@ def nodes_loop(job: Job) -> None:
     """
     from torchdata import nodes
 
-    join(job)
+    job.join()
     images, state = Images(job), job.load_own()
     batches = torch.utils.data.BatchSampler(_sampler(job, images), BATCH // job.world, drop_last=False)
     epochs = _Epochs(batches)

@@ -1,6 +1,6 @@
 """All loops of the matrix, by way and line."""
 
-from benchmarks.resume import loops, trainer_loops
+from benchmarks.resume import accelerate_loops, loops, trainer_loops
 from benchmarks.resume.run import Way
 
 __all__ = ["PLAIN", "WAYS"]
@@ -14,11 +14,11 @@ WAYS: dict[tuple[str, str], Way] = {
     ("numpy loop", "bytes"): loops.numpy_bytes,
     ("Lightning", "rows"): trainer_loops.lightning_rows,
     ("Lightning", "bytes"): trainer_loops.lightning_bytes,
-    ("accelerate", "rows"): trainer_loops.accelerate_rows,
-    ("accelerate", "bytes"): trainer_loops.accelerate_bytes,
-    ("Hugging Face Trainer", "rows"): trainer_loops.huggingface_rows,
-    ("Hugging Face Trainer", "bytes"): trainer_loops.huggingface_bytes,
-    ("sentence-transformers", "rows"): trainer_loops.sentences_rows,
+    ("accelerate", "rows"): accelerate_loops.accelerate_rows,
+    ("accelerate", "bytes"): accelerate_loops.accelerate_bytes,
+    ("Hugging Face Trainer", "rows"): accelerate_loops.huggingface_rows,
+    ("Hugging Face Trainer", "bytes"): accelerate_loops.huggingface_bytes,
+    ("sentence-transformers", "rows"): accelerate_loops.sentences_rows,
     ("Ray Train", "rows"): trainer_loops.ray_rows,
     ("Ray Train", "bytes"): trainer_loops.ray_bytes,
 }

@@ -252,8 +252,9 @@ class Recorded:
             # through JSON, so that numbers are compared in the form in which they stand in the file
             if json.loads(json.dumps(line)) != recorded:
                 raise DataError(
-                    f"{self.path}: step {line['step']} differs from the draw of this version of setsup; the file "
-                    f"was changed, or was written by another version ({self.head['setsup']})"
+                    f"{self.path}: step {line['step']} differs from the draw of this version of setsup; the file was "
+                    f"changed, or was written by another version ({self.head['setsup']}); draw the steps again, or "
+                    "use that version"
                 )
         return draws
 

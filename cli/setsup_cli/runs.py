@@ -40,8 +40,8 @@ def evaluated(run: "Run", name: str | None) -> "Preset":
     if not preset.evaluations:
         raise SetsupError(
             f"{preset.name} has no evaluations; compute embeddings with `setsup embed {run.folder}`, measure them "
-            f"with `setsup report factors DATASET {run.folder}`, or run the evaluations of a preset with the same "
-            "training with --preset NAME"
+            f"with `setsup report factors DATASET {run.folder}`, or pass --preset NAME to run the evaluations of a "
+            "preset with the same training"
         )
     return preset
 

@@ -1,29 +1,41 @@
 """Table of the resume matrix, from the cells that ``python -m benchmarks.resume`` kept."""
 
 import json
+from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 LINES = {"rows": "`setsup.batch_sampler`", "bytes": "`setsup.loader` with augmentations"}
 PEER_LINES = {"changed": "other ranks and workers", "same": "the same ranks and workers"}
+NONE = "!!! note\n\n    No results came with this build. Run `python -m benchmarks.resume`."
+
+Ways = dict[tuple[str, str], list[dict[str, Any]]]
+"""Cells of each way and line."""
 
 
 def table(path: Path) -> str:
-    """One line per way, summed over its cells, and what was measured with; or how to measure."""
-    if not path.is_file():
-        return "!!! note\n\n    No results came with this build. Run `python -m benchmarks.resume`."
-    kept = json.loads(path.read_text(encoding="utf-8"))
-    ways: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for cell in kept["cells"].values():
-        if cell["line"] in LINES:
-            ways.setdefault((cell["way"], cell["line"]), []).append(cell)
+    """One line per way, summed over its cells, and what they were measured with; or how to measure."""
+    kept, ways = _read(path, LINES)
+    if not ways:
+        return NONE
     rows = [
-        "| run | fed by | cells | rows lost | rows twice | images that differ | repeated to even out ranks |",
-        "|---|---|--:|--:|--:|--:|--:|",
+        "| run | fed by | cells | rows lost | rows twice | images that differ | batches moved |"
+        " repeated to even out ranks |",
+        "|---|---|--:|--:|--:|--:|--:|--:|",
         *(_line(way, LINES.get(line, line), cells) for (way, line), cells in ways.items()),
     ]
-    about = "\n".join(f"- {line}" for line in kept["about"])
-    return "\n".join(rows) + f"\n\nMeasured with:\n\n{about}"
+    return "\n".join(rows) + f"\n\nMeasured with:\n\n{_measured(kept, ways)}"
+
+
+def _read(path: Path, lines: Collection[str]) -> tuple[dict[str, Any], Ways]:
+    """What the file has, and its cells of some lines."""
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"with": [], "cells": {}}
+    ways: Ways = {}
+    for cell in kept["cells"].values():
+        if cell["line"] in lines:
+            ways.setdefault((cell["way"], cell["line"]), []).append(cell)
+    return kept, ways
 
 
 def _line(way: str, line: str, cells: list[dict[str, Any]]) -> str:
@@ -31,25 +43,33 @@ def _line(way: str, line: str, cells: list[dict[str, Any]]) -> str:
     sums = [
         str(sum(cell[what] for cell in counted)) if counted else "" for what in ("lost", "twice", "differ", "evened")
     ]
+    sums.insert(3, _moved(counted))
     if cells[0]["line"] == "rows":
         sums[2] = ""  # there are no images
-    if len(counted) < len(cells):
-        offered = sum("not offered" in cell for cell in cells)
-        failed = len(cells) - len(counted) - offered
-        notes = [f"{offered} not offered"] * bool(offered) + [f"{failed} failed"] * bool(failed)
-        return f"| {way} | {line} | {len(counted)} of {len(cells)} ({', '.join(notes)}) | {' | '.join(sums)} |"
-    return f"| {way} | {line} | {len(cells)} | {' | '.join(sums)} |"
+    return f"| {way} | {line} | {_cells(cells, counted)} | {' | '.join(sums)} |"
+
+
+def _moved(counted: list[dict[str, Any]]) -> str:
+    """Batches in another order or pass; an earlier count compared rows alone, over the whole run."""
+    compared = [cell["moved"] for cell in counted if "moved" in cell]
+    if not compared:
+        return "not compared" if counted else ""
+    return str(sum(compared)) + (f" in {len(compared)} cells" if len(compared) < len(counted) else "")
+
+
+def _measured(kept: dict[str, Any], ways: Ways) -> str:
+    """Each machine and commit with the number of its cells, and each set of versions."""
+    counts = Counter(cell["with"] for cells in ways.values() for cell in cells)
+    lines = [f"{kept['with'][index][0]}; cells: {number}" for index, number in sorted(counts.items())]
+    versions = dict.fromkeys(kept["with"][index][1] for index in sorted(counts))
+    return "\n".join(f"- {line}" for line in [*lines, *versions])
 
 
 def peers(path: Path) -> str:
     """One line per other library and kind of resumption, with what each does not offer in words."""
-    if not path.is_file():
-        return "!!! note\n\n    No results came with this build. Run `python -m benchmarks.resume`."
-    kept = json.loads(path.read_text(encoding="utf-8"))
-    ways: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for cell in kept["cells"].values():
-        if cell["line"] in PEER_LINES:
-            ways.setdefault((cell["way"], cell["line"]), []).append(cell)
+    kept, ways = _read(path, PEER_LINES)
+    if not ways:
+        return NONE
     rows = [
         "| library | resumed on | cells | cells with either | rows lost | rows twice | images that differ |",
         "|---|---|--:|--:|--:|--:|--:|",
@@ -63,7 +83,6 @@ def peers(path: Path) -> str:
                 whys.append(f"{way}: {_failure(cell)}")
         counted = [cell for cell in cells if "lost" in cell]
         rows.append(f"| {way} | {PEER_LINES[line]} | {_cells(cells, counted)} | {' | '.join(_peer_sums(counted))} |")
-    about = "\n".join(f"- {line}" for line in kept["about"])
     return "\n".join(
         [
             *rows,
@@ -74,7 +93,7 @@ def peers(path: Path) -> str:
             "",
             "Measured with:",
             "",
-            about,
+            _measured(kept, ways),
         ]
     )
 

@@ -332,8 +332,8 @@ class _Loaded:
         height, width = texture.shape[:2]
         if max(height, width) > self.gpu.largest:
             raise SetsupError(
-                f"a texture of {width} × {height} texels is too large for {self.gpu.device}; reduce it, or render "
-                "with embree"
+                f"a texture of {width} × {height} texels is too large for {self.gpu.device}; use a smaller texture, "
+                "or render with embree"
             )
         size = (width, height)
         if texture.dtype == bool:

@@ -83,7 +83,10 @@ class Context:
         of 1/2.2, and alpha.
         """
         if max(height, width) > self._largest:
-            raise SetsupError(f"{self.device} renders at most {self._largest} pixels per side, not {width} × {height}")
+            raise SetsupError(
+                f"{self.device} renders at most {self._largest} pixels per side, not {width} × {height}; render a "
+                "smaller image"
+            )
         self._renderer.viewport_height, self._renderer.viewport_width = height, width
         image: npt.NDArray[np.uint16] = self._renderer.render(scene, library().RenderFlags.OFFSCREEN)
         return image
@@ -146,7 +149,10 @@ def _bound() -> str:
     loaded = type(getattr(sys.modules.get("OpenGL.platform"), "PLATFORM", None)).__name__
     name = os.environ.get("PYOPENGL_PLATFORM") or "egl"
     if name not in _PLATFORMS:
-        raise DataError(f"PYOPENGL_PLATFORM is {name!r}, but pyrender renders offscreen on 'egl' or 'osmesa' only")
+        raise DataError(
+            f"PYOPENGL_PLATFORM is {name!r}, but pyrender renders offscreen only on 'egl' or 'osmesa'; set it to one "
+            "of these before starting Python"
+        )
     if loaded not in ("NoneType", _PLATFORMS[name]):
         raise DataError(
             f"pyrender requires PyOpenGL to use {_PLATFORMS[name]}, but PyOpenGL was already imported with {loaded}; "

@@ -111,7 +111,9 @@ def _common_modalities(datasets: Sequence[Dataset]) -> dict[str, Modality]:
     common = [name for name in first.modalities if all(name in other.modalities for other in others)]
     if not common:
         had = "; ".join(f"{dataset.name} has {', '.join(dataset.modalities) or 'none'}" for dataset in datasets)
-        raise DataError(f"the datasets to concatenate have no modality in common: {had}")
+        raise DataError(
+            f"the datasets to concatenate have no modality in common ({had}); choose datasets with a common modality"
+        )
     for name in common:
         for other in others:
             if other.modalities[name] != first.modalities[name]:
@@ -138,6 +140,7 @@ def _scatter(arrays: dict[str, Array], name: str, slots: npt.NDArray[np.int64], 
     if joined.shape[1:] != values.shape[1:] or joined.dtype != values.dtype:
         raise DataError(
             f"the rows of modality {name!r} cannot be stacked: some have dtype {joined.dtype} and shape "
-            f"{joined.shape[1:]}, others dtype {values.dtype} and shape {values.shape[1:]}"
+            f"{joined.shape[1:]}, others dtype {values.dtype} and shape {values.shape[1:]}; open the datasets with "
+            "the same size=(height, width)"
         )
     joined[slots] = values

@@ -125,7 +125,7 @@ def originals_of(
     """
     if changed:
         raise DataError(
-            f"{name} was opened with {changed}=, which resizes or crops its images before resize= sees them; open it "
+            f"{name} was opened with {changed}=, which resizes or crops its images before resize= is applied; open it "
             f"without {changed}="
         )
     return [Original(source, label, channels or 3, lenient) for source, label in items]

@@ -184,8 +184,8 @@ def _open_foreign(file: Path, root: Path | str | None = None, size: tuple[int, i
     manifest = read_manifest(file)
     if manifest.layout is None:
         raise DataError(
-            f"{file}: the key layout is missing; add it to describe the images and tables, as a manifest without code "
-            "requires"
+            f"{file}: the key layout, which a manifest without code requires, is missing; add it to describe the "
+            "images and tables"
         )
     return open_described(manifest, root, size)
 

@@ -291,7 +291,8 @@ class RenderedDataset(BaseDataset):
             missing = np.isnan(codes) if levels is None else codes < 0
             if missing.any() and factor.name in {own.name for own in self.recipe.factors}:
                 raise DataError(
-                    f"{self.name}: row {index[missing][0]} has no value of {factor.name!r}, which the recipe requires"
+                    f"{self.name}: row {index[missing][0]} has no value for {factor.name!r}, which the recipe "
+                    "requires; fill it in, or remove the row"
                 )
             known = codes.tolist() if levels is None else [levels[code] for code in codes.tolist()]
             columns.append([None if lost else value for value, lost in zip(known, missing.tolist(), strict=True)])

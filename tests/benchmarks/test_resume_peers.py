@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("torch", reason="torch is not installed")
 
-from benchmarks.resume.count import Seen, compare_passes, read_passes
+from benchmarks.resume.count import Seen, compare_passes, read_logs
 from benchmarks.resume.data import ROWS
 from benchmarks.resume.plan import LINES, PASSES, PEER_STEPS, RANKS, WORKERS, Cell, peer_cells
 from benchmarks.resume.run import Peer, run_peer
@@ -55,8 +55,8 @@ def test_logs_have_the_pass_of_each_batch_and_end_at_the_checkpoint(tmp_path: Pa
     for part, lines in ((0, [[1, [[5, "a"]], 0], [2, [[6, "b"]], 0]]), (1, [[1, [[6, "b"]], 0], [2, [[5, "c"]], 1]])):
         (tmp_path / f"saw-{part}-0.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
     cell = Cell("by hand", "same", 1, 0, 1, 0, stop=1)
-    assert read_passes(tmp_path, cell) == [(0, [(5, "a")]), (0, [(6, "b")]), (1, [(5, "c")])]
-    assert read_passes(tmp_path, cell, whole=1) == []
+    assert read_logs(tmp_path, cell) == [[(0, [(5, "a")])], [(0, [(6, "b")]), (1, [(5, "c")])]]
+    assert read_logs(tmp_path, cell, whole=1) == [[]]
 
 
 def test_what_is_not_offered_has_a_reason_and_no_counts() -> None:

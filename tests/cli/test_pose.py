@@ -173,7 +173,7 @@ def test_some_renderings_only(setsup: Run, work: Path) -> None:
         assert (book["azimuth"][row], book["elevation"][row]) == pytest.approx(told)
     other = setsup(*words[:5], "--nearest", 2, *OWN)
     assert "setsup-pose contains another result; wrote setsup-pose-2 instead" in other.out
-    refused(setsup(*words[:5], "--where", "elevation > 90", *OWN), "no rendering satisfies --where")
+    refused(setsup(*words[:5], "--where", "elevation > 90", *OWN), "--where 'elevation > 90' selects no renderings")
 
 
 def test_matrices_alone_are_a_codebook(setsup: Run, work: Path) -> None:
@@ -209,7 +209,7 @@ def test_renderings_that_are_not_of_uint8_are_refused(setsup: Run, work: Path, i
     found = setsup("pose", "runs/seed-0", "photos", "--codebook", "other.npz", *OWN)
     refused(
         found,
-        f"uint8 images (height, width, channels) from 0 to 255, not {images.dtype} (12, 12, 3)",
+        f"and values from 0 to 255, not {images.dtype} of shape (12, 12, 3)",
         late=True,
     )
 

@@ -814,7 +814,7 @@ def test_the_python_of_a_sampler_of_ones_own_makes_it(monkeypatch: pytest.Monkey
     ("words", "sentence"),
     [
         (["--sampler", f"{OWN}:Follower"], "does not define a sampler 'Follower'; did you mean 'Followers'?"),
-        (["--sampler", "setsup.samplers"], "setsup.samplers defines no subclass of setsup.samplers.Sampler"),
+        (["--sampler", "setsup.samplers"], "setsup.samplers does not define a subclass of setsup.samplers.Sampler"),
         (["--sampler", "setsup.samplers:SetSampl"], "does not define a sampler 'SetSampl'; did you mean 'SetSampler'"),
         (["--sampler", "none.py:A"], "does not exist"),
         (["--sampler", "no_such_module:A"], "No module named 'no_such_module'; pass FILE.py:CLASS or MODULE:CLASS"),

@@ -342,7 +342,10 @@ def test_options_are_kept_so_that_they_can_be_given_again() -> None:
             ["abc/fig3a", "--substitute", "--sampler.size", "50000", "--sampler.small", "error"],
             "; lower --sampler.size, or pass --sampler.small short or --sampler.small replace",
         ),
-        (["abc/fig3a", "--substitute", "--smoke", "--method.objective", "double"], "whose images come in two copies"),
+        (
+            ["abc/fig3a", "--substitute", "--smoke", "--method.objective", "double"],
+            "with an even number of sets and two copies of each image",
+        ),
         (["abc/fig3a", "--substitute", "--smoke", "--method.encoder", "mnist"], "for this network"),
         (["abc/fig3a", "--substitute", "--smoke", "--method.temperature", "-1"], "temperature"),
     ],

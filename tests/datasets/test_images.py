@@ -376,5 +376,5 @@ def test_an_image_that_repeats_without_end(tmp_path, monkeypatch):
         for _ in range(3):
             writer.write_table(pa.table({"image": pa.array([content] * 64, pa.binary())}))
     assert (tmp_path / "x.parquet").stat().st_size < 200_000
-    with pytest.raises(DataError, match=r"needs more memory than the limit of .* bytes"):
+    with pytest.raises(DataError, match=r"requires more memory than the limit of .* bytes"):
         PackedImages(tmp_path / "x.parquet", "image").take(np.array([0]))

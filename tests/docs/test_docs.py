@@ -322,6 +322,24 @@ def test_measurements_become_a_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("hooks")
+def test_the_matrix_of_resumed_runs_lists_what_its_cells_were_measured_with(tmp_path: Path) -> None:
+    import resume
+
+    kept = tmp_path / "resume.json"
+    assert "python -m benchmarks.resume" in resume.table(kept)
+    old = {"way": "a loop", "line": "rows", "lost": 0, "twice": 0, "evened": 8, "differ": 0, "with": 0}
+    new = {**old, "moved": 2, "with": 1}
+    described = [["commit a", "torch 1"], ["commit b", "torch 1"], ["commit c", "torch 2"]]
+    kept.write_text(json.dumps({"with": described, "cells": {"1": old, "2": new, "3": new}}))
+    assert resume.table(kept).splitlines()[2:] == [
+        "| a loop | `setsup.batch_sampler` | 3 | 0 | 0 |  | 4 in 2 cells | 24 |",
+        *("", "Measured with:", ""),
+        *("- commit a; cells: 1", "- commit b; cells: 2", "- torch 1"),
+    ]
+    assert "python -m benchmarks.resume" in resume.peers(kept), "no cell of another library"
+
+
+@pytest.mark.usefixtures("hooks")
 def test_docstrings_become_markdown() -> None:
     import docstrings
 

@@ -444,9 +444,9 @@ class Digits:
         (
             {"sampler": Sets(inactive=("wall_hue",), sets=3, size=4)},
             {},
-            "objective 'correspondence' requires images as pairs",
+            r"objective 'correspondence' requires images of shape \(sets, size, C, H, W\) with an even",
         ),
-        ({"method": Tiny(objective="double")}, {}, "objective 'double' requires images as pairs of sets whose images"),
+        ({"method": Tiny(objective="double")}, {}, r"objective 'double' requires images of shape \(sets, size, 2, C"),
         ({"method": Digits()}, {}, "for this network"),
         ({"method": Digits(loss=False)}, {}, "for this network"),
     ],

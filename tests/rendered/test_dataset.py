@@ -246,7 +246,7 @@ def test_tables_that_do_not_fit_are_refused() -> None:
         dots(factors=FactorTable(Dots.factors).select([]))
     table = FactorTable(Dots.factors).select([3, 4, 5])
     holes = FactorTable(table.factors, {**{name: table.codes(name) for name in table.names}, "hue": [0, -1, 1]})
-    with pytest.raises(DataError, match="rendered dots: row 1 has no value of 'hue'"):
+    with pytest.raises(DataError, match="rendered dots: row 1 has no value for 'hue'"):
         dots(factors=holes).fetch([0, 1])
 
 

@@ -392,7 +392,8 @@ def test_missing_libraries_are_one_sentence_with_the_packages() -> None:
 
 @pytest.mark.long("renderings")
 def test_other_platforms_are_refused(works: str) -> None:
-    said = "PYOPENGL_PLATFORM is 'glx', but pyrender renders offscreen on 'egl' or 'osmesa' only\n"
+    said = "PYOPENGL_PLATFORM is 'glx', but pyrender renders offscreen only on 'egl' or 'osmesa'; set it to one of "
+    said += "these before starting Python\n"
     assert elsewhere(FAILS, PYOPENGL_PLATFORM="glx") == said
     said = "pyrender requires PyOpenGL to use EGLPlatform, but PyOpenGL was already imported with GLXPlatform; "
     said += "set PYOPENGL_PLATFORM=egl before starting Python\n"

@@ -156,7 +156,9 @@ def _opened(options: Options, source: str) -> "Dataset":
             raise
         runs = [str(path.parent) for path in sorted(folder.glob("*/run.json"))[:3]]
         hint = f"; {' and '.join(runs)} are runs" if len(runs) > 1 else f"; {runs[0]} is a run" if runs else ""
-        raise DataError(f"{error}; it is not a run of `setsup train` either (run.json is missing){hint}") from None
+        raise DataError(
+            f"{error}; {source} is not a run of `setsup train` either (run.json is missing){hint}"
+        ) from None
 
 
 def _sampler(path: Path, dataset: "Dataset") -> "Sampler":

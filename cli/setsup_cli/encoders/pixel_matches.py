@@ -76,7 +76,10 @@ def run(options: Options) -> int:
     x, y = options.pixel or (views[0].shape[1] // 2, views[0].shape[0] // 2)
     if not (0 <= x < views[0].shape[1] and 0 <= y < views[0].shape[0]):
         size = f"{views[0].shape[1]} × {views[0].shape[0]}"
-        raise DataError(f"--pixel {x} {y} is outside the first image, which is resized to {size} pixels")
+        raise DataError(
+            f"--pixel {x} {y} is outside the first image, which is resized to {size} pixels; choose x below "
+            f"{views[0].shape[1]} and y below {views[0].shape[0]}"
+        )
     matches = mutual_pixels(first, second)
     distances = np.linalg.norm(second - first[y, x], axis=-1)
     names = " and ".join(path.name for path in options.images)

@@ -36,7 +36,7 @@ def find_class(word: str) -> "type[Sampler]":
     sampler = getattr(module, name, None) if name else None
     if not isinstance(sampler, type) or not issubclass(sampler, Sampler):
         if not (name or names):
-            raise SamplerError(f"--sampler {word}: {where} defines no subclass of setsup.samplers.Sampler")
+            raise SamplerError(f"--sampler {word}: {where} does not define a subclass of setsup.samplers.Sampler")
         if not name:
             raise SamplerError(
                 f"--sampler {word}: {where} defines several samplers ({', '.join(names)}); choose one with "

@@ -108,7 +108,10 @@ def short_fields(settings: Any, leave_out: Collection[str], taken: Collection[st
             raise SetsupError(f"{listed} cannot have the short name {short!r}, which {why}; choose another short name")
         if kinds[0] is None or any(kind != kinds[0] for kind in kinds):
             why = "its type cannot be written as an option" if kinds[0] is None else "their types differ"
-            raise SetsupError(f"{listed} cannot have the short name {short!r}: {why}; declare one type of plain values")
+            raise SetsupError(
+                f"{listed} cannot have the short name {short!r}: {why}; declare the same simple type for each of "
+                "them, such as int or str"
+            )
         owner, member = owners[names[0]]
         values = [write_value(getattr(part, field.name)) for part, field in map(owners.__getitem__, names)]
         default = (values[0] or "none of them") if len(set(values)) == 1 else "the value of each setting"

@@ -114,7 +114,7 @@ def _asked(options: Named) -> "tuple[str | Path, SourceKind, dict[str, Any]]":
     check_root(options.root)
     for name, where in _GO_WITH.items():
         if getattr(options, name, None) and name not in options_of(source, kind):
-            raise DataError(f"--{name} requires {where}, but {source} is {KINDS[kind]}")
+            raise DataError(f"--{name} requires {where}, but {source} is {KINDS[kind]}; omit --{name}")
     given = given_words(options, source, kind)
     given |= {name: value for name in ("index", "image") if (value := getattr(options, name, None)) is not None}
     if kinds := getattr(options, "kinds", None):

@@ -225,7 +225,9 @@ def _opening(options: Any, preset: "Preset", name: str | None = None) -> dict[st
     given = read_source_options(words.pop("option", ()), name, kind)
     for option, value in words.items():
         if option not in options_of(name, kind):
-            raise SetsupError(f"--{option} requires a table (--data.name photos.csv), but {name} is {KINDS[kind]}")
+            raise SetsupError(
+                f"--{option} requires a table (--data.name photos.csv), but {name} is {KINDS[kind]}; omit --{option}"
+            )
         given[option] = tuple(assignments(value, "--kinds", "kind").items()) if option == "kinds" else value
     for option in given.keys() & path_options(name, kind):
         if isinstance(given[option], str | Path):  # the run may be resumed from another folder

@@ -98,8 +98,8 @@ def check_parallel(training: Training, processes: int) -> None:
         raise SetsupError(f"--parallel must be 1 or more, not {processes}")
     if processes > 1 and training.config.devices * training.config.nodes > 1:
         raise SetsupError(
-            f"--parallel {processes} trains several runs in parallel, each on one device; omit --parallel, or "
-            "--devices and --nodes"
+            f"--parallel {processes} trains several runs in parallel, each on one device, and cannot be combined with "
+            "--devices or --nodes above 1; omit --parallel, or omit --devices and --nodes"
         )
 
 

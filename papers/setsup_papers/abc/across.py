@@ -143,7 +143,8 @@ def centred_correlation(
     ]
     if len(pair[0]) != len(pair[1]):
         raise DataError(
-            f"queries have {len(pair[0]):,} values and neighbours {len(pair[1]):,}; pass one value of each per pair"
+            f"queries and neighbours must have the same number of values, one per pair, not {len(pair[0]):,} and "
+            f"{len(pair[1]):,}"
         )
     classes = [check_labels(given, len(pair[0])) for given in (query_labels, labels)]
     known = (classes[0] >= 0) & (classes[1] >= 0)

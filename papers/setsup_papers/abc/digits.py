@@ -248,8 +248,8 @@ def digit_measures(
     known = check_labels(digits, len(reals), "digits")
     if reals.shape[1] != withheld.shape[1]:
         raise DataError(
-            "embeddings must have as many dimensions as the embeddings of the withheld class, not "
-            f"{reals.shape[1]} and {withheld.shape[1]}; embed both with one network"
+            f"embeddings and withheld embeddings must have the same number of dimensions, not {reals.shape[1]} and "
+            f"{withheld.shape[1]}; embed both with one network"
         )
     if not isinstance(sigma, int | float | np.integer | np.floating) or not 0 <= sigma < np.inf:
         raise SetsupError(f"sigma must be a number of at least 0, not {abbreviate(sigma)}")
@@ -318,8 +318,8 @@ def _check_images(images: npt.ArrayLike, name: str = "images") -> Bytes:
         given = given[..., 0]
     if given.ndim != 3 or 0 in given.shape or given.dtype != np.uint8:
         raise DataError(
-            f"{name} must be grey uint8 images (n, h, w) or (n, h, w, 1), as datasets return them, not {given.dtype} "
-            f"{given.shape}"
+            f"{name} must be grayscale uint8 images of shape (n, h, w) or (n, h, w, 1), as datasets return them, not "
+            f"{given.dtype} of shape {given.shape}"
         )
     return given
 

@@ -87,7 +87,7 @@ def directed_loss(
     check_temperature(temperature)
     if candidates is not None and candidates.shape != queries.shape:
         given = f"{tuple(candidates.shape)} and {tuple(queries.shape)}"
-        raise DataError(f"candidates must be augmented copies of the queries, with the same shape, not {given}")
+        raise DataError(f"candidates are augmented copies of the queries and must have the same shape, not {given}")
     sets = (queries, keys) if candidates is None else (queries, keys, candidates)
     with without_autocast(queries):
         queries, keys, *copies = match_types(*sets)
@@ -260,7 +260,7 @@ def augmentation_loss(
     check_temperature(temperature)
     if queries.shape != candidates.shape:
         given = f"{tuple(queries.shape)} and {tuple(candidates.shape)}"
-        raise DataError(f"queries and candidates must be copies of one set, with the same shape, not {given}")
+        raise DataError(f"queries and candidates are copies of one set and must have the same shape, not {given}")
     queries, candidates = match_types(queries, candidates)
     with without_autocast(queries):
         (queries, _), (candidates, mask) = fill_padding(queries, mask), fill_padding(candidates, mask)

@@ -34,9 +34,9 @@ __all__ = ["ABC"]
 
 _NEIGHBOURS = ("second", "first")
 _OBJECTIVES = {
-    "correspondence": "pairs of sets: an even number of sets",
-    "double": "pairs of sets whose images come in two copies: an even number of sets and (sets, size, 2, C, H, W)",
-    "augmentation": "sets whose images come in two copies: (sets, size, 2, C, H, W)",
+    "correspondence": "(sets, size, C, H, W) with an even number of sets",
+    "double": "(sets, size, 2, C, H, W) with an even number of sets and two copies of each image",
+    "augmentation": "(sets, size, 2, C, H, W) with two copies of each image",
 }
 
 
@@ -162,8 +162,8 @@ class ABC(LightningModule):
         paired = objective != "augmentation"
         if images.ndim != 5 + copied or (copied and images.shape[2] != 2) or (paired and len(images) % 2):
             raise DataError(
-                f"objective {objective!r} requires images as {_OBJECTIVES[objective]}, not {tuple(images.shape)}; "
-                "change the sampler and the augmentation, or choose another objective"
+                f"objective {objective!r} requires images of shape {_OBJECTIVES[objective]}, not "
+                f"{tuple(images.shape)}; change the sampler and the augmentation, or choose another objective"
             )
         if images.shape[1] < 2:
             raise DataError(

@@ -144,9 +144,11 @@ class ResNet50V2(nn.Sequential):
             weight = weights[published]
             weight = weight.permute(3, 2, 0, 1) if weight.ndim == 4 else weight
             if weight.shape != state[name].shape or not weight.isfinite().all():
+                same = weight.shape == state[name].shape
+                found = "values that are not finite" if same else tuple(weight.shape)
                 raise DataError(
                     f"weight {published!r} of {source} must be finite and have the shape {tuple(state[name].shape)} "
-                    f"(channels first) of ResNet50V2, not {tuple(weights[published].shape)}; pass the published file"
+                    f"(channels first) of ResNet50V2, not {found}; pass the published file"
                 )
             loaded[name] = weight
         self.load_state_dict(state | loaded)
@@ -168,8 +170,8 @@ def load_trunk(method: nn.Module, weights: Mapping[str, Tensor]) -> None:
     trunks = [part for part in method.modules() if isinstance(part, ResNet50V2)]
     if not trunks:
         raise SetsupError(
-            f"{type(method).__name__} has no ResNet50-V2 to load weights of Keras into; train it with --method.encoder "
-            "resnet50v2, or without an initial run"
+            f"{type(method).__name__} has no ResNet50-V2, so it cannot load the weights of Keras; train with "
+            "--method.encoder resnet50v2, or without an initial run"
         )
     for trunk in trunks:
         trunk.load_keras(weights)

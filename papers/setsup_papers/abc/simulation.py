@@ -101,7 +101,7 @@ class Simulation:
         if not len(first):
             raise SetsupError(
                 "losses are scaled by the loss of 1 dimension, but the dimensions of the simulation are "
-                f"{self.dimensions.tolist()}; add 1 to them"
+                f"{self.dimensions.tolist()}; add 1 to the dimensions"
             )
         return np.asarray(self.losses / self.losses[:, first[:1]])
 

@@ -143,9 +143,9 @@ def _check_kinds(dataset: "Dataset", wanted: list[str], colored: str | None, spa
         if name == colored and (not modality.color or modality.shape[-1] != 3):
             shape = " × ".join(map(str, modality.shape))
             raise SetsupError(
-                f"channels of {space} are views of RGB images (height, width, 3) of uint8, but {name!r} of "
-                f"{dataset.name} is {shape} {modality.dtype}; choose other views with --views, or another image with "
-                "--augmentation.image"
+                f"channels of {space} require uint8 RGB images of shape (height, width, 3), but {name!r} of "
+                f"{dataset.name} has dtype {modality.dtype} and shape {shape}; choose other views with --views, or "
+                "another image with --augmentation.image"
             )
         if modality.color == "grey" and name in _CLASSES:
             raise SetsupError(

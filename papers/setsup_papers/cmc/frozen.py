@@ -90,7 +90,8 @@ def shared_classes(fit: "Dataset", test: "Dataset", factor: str) -> int:
     levels = fit.factors[factor].levels
     if levels is None or levels != test.factors[factor].levels:
         raise DataError(
-            f"the levels of {factor!r} must be the same in {fit.name} and {test.name}; test on data of the same kind"
+            f"the levels of {factor!r} must be the same in {fit.name} and {test.name}; test on data with the same "
+            "levels"
         )
     return len(levels)
 

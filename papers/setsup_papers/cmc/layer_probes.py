@@ -119,10 +119,13 @@ class LayerProbes:
         """Check settings before classifiers are trained."""
         if self.dataset is None and self.split is None:
             raise SetsupError(
-                "there are no images to test besides those used for fitting; set a split or a dataset to test on"
+                "all images are used for fitting, so none are left to test on; set a split or a dataset to test on"
             )
         if not self.layers or len(self.pooled) > len(self.layers):
-            raise SetsupError(f"pooled must have at most one side per layer, not {len(self.pooled)} for {self.layers}")
+            raise SetsupError(
+                f"layers must contain at least one layer, and pooled at most one side per layer, not {self.layers} "
+                f"and {self.pooled}"
+            )
 
     def shrunk(self) -> "LayerProbes":
         """Return the evaluation shrunk to two epochs of few images."""

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, abbreviate
 from setsup.methods.embeddings import check_arguments, check_temperature, match_types, without_autocast
 
 __all__ = ["in_batch_loss", "nce_loss", "patch_loss", "softmax_loss"]
@@ -63,7 +63,9 @@ def nce_loss(scores: Tensor, images: int, normaliser: float, temperature: float 
     scores = _check_scores(nce_loss, locals())
     check_temperature(temperature)
     if images < 1 or not 0 < normaliser < math.inf:
-        raise SetsupError(f"images (N) and normaliser (Z) must be positive, not {images} and {normaliser}")
+        raise SetsupError(
+            f"images (N) must be 1 or more, and normaliser (Z) positive and finite, not {images} and {normaliser}"
+        )
     with without_autocast(scores):
         noise = (scores.shape[1] - 1) / images
         logarithms = scores / temperature - math.log(normaliser)  # log p
@@ -148,7 +150,7 @@ def in_batch_loss(
     anchors, candidates = match_types(anchors, candidates)
     if anchors.ndim != 2 or anchors.shape != candidates.shape:
         raise DataError(
-            f"features of two views must each have the shape (n, d), not {tuple(anchors.shape)} and "
+            f"features of the two views must have the same shape (n, d), not {tuple(anchors.shape)} and "
             f"{tuple(candidates.shape)}"
         )
     with without_autocast(anchors):
@@ -212,9 +214,9 @@ def _check_scores(function: object, given: dict[str, object]) -> Tensor:
     check_arguments(function, given)  # type: ignore[arg-type]
     scores = given["scores"]
     if not isinstance(scores, Tensor) or scores.ndim != 2 or scores.shape[1] < 2 or not scores.is_floating_point():
-        shape = tuple(scores.shape) if isinstance(scores, Tensor) else scores
+        found = f"{scores.dtype} of shape {tuple(scores.shape)}" if isinstance(scores, Tensor) else abbreviate(scores)
         raise DataError(
-            f"scores must be a floating-point tensor of shape (n, 1 + m) with at least one negative, not {shape}"
+            f"scores must be a floating-point tensor of shape (n, 1 + m) with at least one negative, not {found}"
         )
     return scores if scores.dtype == torch.float64 else scores.float()
 
@@ -222,5 +224,5 @@ def _check_scores(function: object, given: dict[str, object]) -> Tensor:
 def _same(groups: Tensor, count: int) -> Tensor:
     """Which images are of one group, (n, n) bool."""
     if tuple(groups.shape) != (count,):
-        raise DataError(f"groups must contain one number for each of the {count} images, not {tuple(groups.shape)}")
+        raise DataError(f"groups must have the shape ({count},), one number per image, not {tuple(groups.shape)}")
     return groups == groups[:, None]

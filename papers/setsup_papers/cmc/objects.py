@@ -55,7 +55,8 @@ def cut_objects(
     missing = [name for name in ("image", "instances") if name not in rooms.modalities]
     if missing:
         raise DataError(
-            f"{rooms.name} has no {', '.join(missing)}; render it again with `setsup render room` and these modalities"
+            f"{rooms.name} lacks modalities ({', '.join(missing)}); render the rooms again with `setsup render room` "
+            "and these modalities"
         )
     images: list[Any] = []
     shapes: list[str] = []

@@ -132,8 +132,8 @@ class CrossViewPrediction(LightningModule):
         largest = int(labels.max())
         if largest >= logits.shape[1]:
             raise DataError(
-                f"{self.settings.target!r} contains the label {largest}, but the decoder predicts "
-                f"{logits.shape[1]} classes"
+                f"{self.settings.target!r} contains the label {largest}, but the decoder predicts {logits.shape[1]} "
+                f"classes; labels must be below {logits.shape[1]}"
             )
         labels = torch.where((labels == self.settings.unlabelled) | (labels < 0), -100, labels)
         # the mean over labelled pixels; a batch without any has no error

@@ -103,7 +103,7 @@ class Segmentation:
     def __post_init__(self) -> None:
         """Check settings before networks are trained."""
         if self.dataset is not None and self.split is not None:
-            raise SetsupError("only one of dataset and split can be set")
+            raise SetsupError("dataset and split are mutually exclusive; set only one of them")
 
     def shrunk(self) -> "Segmentation":
         """Return the evaluation shrunk to few steps."""
@@ -151,14 +151,16 @@ class Segmentation:
                 )
         names = _names(train, self.labels)
         if names != _names(test, self.labels):
-            raise SetsupError(f"the class names of {train.name} and {test.name} differ; test on data of the same kind")
+            raise SetsupError(
+                f"the class names of {train.name} and {test.name} differ; test on data with the same class names"
+            )
         if self.classes is None and not names:
             raise SetsupError(f"{train.name} has no class names; set classes to the number of classes")
         classes = len(names) if self.classes is None else self.classes
         if classes < 2:
             raise SetsupError(
-                f"at least two classes are required besides class {_UNLABELLED}, which is ignored, not {classes} "
-                "in all; set classes to a larger number"
+                f"classes must be 2 or more, including class {_UNLABELLED}, which is ignored, not {classes}; set "
+                "classes to a larger number"
             )
         return classes
 

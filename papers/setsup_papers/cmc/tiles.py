@@ -25,7 +25,9 @@ def tiles(batch: "Batch", shape: tuple[int, int], size: int) -> "Iterator[Batch]
 
     height, width = shape
     if min(height, width) < size:
-        raise SetsupError(f"images of {height} × {width} pixels are too small for tiles of {size}; use a smaller size")
+        raise SetsupError(
+            f"images of {height} × {width} pixels are too small for tiles of {size} × {size} pixels; use a smaller size"
+        )
     top, left = (height % size) // 2, (width % size) // 2
     axes = {
         name: axis

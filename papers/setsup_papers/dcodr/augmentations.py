@@ -77,5 +77,5 @@ def _shape(dataset: "Dataset") -> tuple[int, int]:
     """Height and width of the images of a dataset."""
     height, width = dataset.modalities[image_modality(dataset)].shape[:2]
     if height is None or width is None:
-        raise several_sizes(f"those of {dataset.name} have several")
+        raise several_sizes(f"the images of {dataset.name} have several sizes")
     return height, width

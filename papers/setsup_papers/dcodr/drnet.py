@@ -171,8 +171,8 @@ class DRNET(LightningModule):
                 "draw two or more per step, for example with --sampler.sets 4" if several else "choose another --domain"
             )
             raise SetsupError(
-                f"the discriminator compares domains, but all images of {'a batch' if several else 'the data'} have "
-                f"one domain ({', '.join(self.domains.factors)}); {advice}"
+                f"the discriminator compares domains, but all images of {'a batch' if several else 'the data'} come "
+                f"from one domain ({', '.join(self.domains.factors)}); {advice}"
             )
         return _Encoded(images, content, maps, poses, partners, paired, strangers, apart)
 

@@ -159,7 +159,8 @@ def _check(
         )
     if mask is not None and (mask.dtype != torch.bool or mask.shape != domains.shape):
         raise DataError(
-            f"mask must be a torch.bool tensor of shape {tuple(domains.shape)}, not {mask.dtype} {tuple(mask.shape)}"
+            f"mask must be a torch.bool tensor of shape {tuple(domains.shape)}, not {mask.dtype} of shape "
+            f"{tuple(mask.shape)}"
         )
     if negatives not in get_args(NegativeSource):
         raise SetsupError(f"negatives must be one of {', '.join(get_args(NegativeSource))}, not {negatives!r}")

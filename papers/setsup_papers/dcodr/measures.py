@@ -250,7 +250,7 @@ class Retrieval:
         for name, levels in self.tolerances:
             if name not in known or levels < 0:
                 raise SetsupError(
-                    f"tolerances must be 0 or more levels of one of {', '.join(sorted(known))}, not {levels} of "
+                    f"tolerances must assign 0 or more levels to one of {', '.join(sorted(known))}, not {levels} to "
                     f"{name!r}"
                 )
 
@@ -285,7 +285,8 @@ class Retrieval:
         nested = [name for name, _ in self.tolerances if table.outer(name)]
         if nested:  # its classes are combinations with the other, so that equal instances of two categories differ
             raise SetsupError(
-                f"{nested[0]!r} is nested in another factor, so distances between its levels are undefined"
+                f"{nested[0]!r} is nested in another factor, so distances between its levels are undefined; choose "
+                "other attributes"
             )
         cyclic = {at: len(table[name]) for at, name in enumerate(names) if table[name].kind is Kind.CYCLIC}
         periods = {at: levels for at, levels in cyclic.items() if levels > 1}  # one level is no circle

@@ -78,8 +78,8 @@ class MLVAE(LightningModule):
         check_rates(rate=settings.rate)
         if decoder.parts != (2 if likelihood == "gaussian" else 1):
             raise SetsupError(
-                f"a decoder with {decoder.parts} maps does not match the likelihood {likelihood!r}; gaussian "
-                "requires 2, bernoulli 1"
+                f"a decoder with {decoder.parts} maps does not match the likelihood {likelihood!r}; gaussian requires "
+                "2 maps, and bernoulli requires 1"
             )
         self.settings = settings
         self.encoder, self.decoder, self.domains = encoder, decoder, domains

@@ -80,7 +80,9 @@ class AutoencoderInvariance:
         unknown = [name for name in self.transforms if name not in TRANSFORMS]
         if unknown or not self.transforms:
             named = f"not {unknown[0]!r}" if unknown else "not an empty list"
-            raise SetsupError(f"transforms must be one or more of appendix A ({', '.join(TRANSFORMS)}), {named}")
+            raise SetsupError(
+                f"transforms must contain one or more transforms of appendix A ({', '.join(TRANSFORMS)}), {named}"
+            )
 
     def shrunk(self) -> "AutoencoderInvariance":
         """Return the evaluation shrunk to few images."""
@@ -91,8 +93,8 @@ class AutoencoderInvariance:
         method: Any = trained.method
         if not hasattr(method, "reconstruct") or getattr(method, "generator", method) is None:
             raise SetsupError(
-                f"{type(method).__name__} reconstructs no images; evaluate a method with a generator, for example "
-                "DCoDR with --method.reconstruction above 0"
+                f"{type(method).__name__} does not reconstruct images; evaluate a method with a generator, for "
+                "example DCoDR with --method.reconstruction above 0"
             )
         own = self.dataset is None and self.split is None
         dataset = trained.dataset if own else trained.open(self.dataset, split=self.split)
@@ -123,7 +125,9 @@ class AutoencoderInvariance:
             return image_distance(self.distance, self.vgg_weights).to(trained.device)
         own: Any = getattr(trained.method, "distance", None)
         if own is None:
-            raise SetsupError(f"{type(trained.method).__name__} defines no distance between images; set distance")
+            raise SetsupError(
+                f"{type(trained.method).__name__} does not define a distance between images; set distance"
+            )
         return own
 
 

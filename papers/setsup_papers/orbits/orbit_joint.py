@@ -94,8 +94,8 @@ class OrbitJoint(LightningModule):
             images = f"{orbits.largest:,} image{'s' * (orbits.largest != 1)}"
             raise SetsupError(
                 f"a triplet requires two images of one orbit and one of another, but {', '.join(orbits.factors)} "
-                f"forms {len(orbits):,} orbits of at most {images}; choose other factors with --orbit, or "
-                "train --method.objective exemplar, or rectification to canonical images"
+                f"forms {len(orbits):,} orbits of at most {images}; choose other factors with --orbit, or train with "
+                "--method.objective exemplar, or with rectification to canonical images"
             )
         check_number(settings.margin, "the margin of triplets", SetsupError, 0)
         check_rates(rate=settings.rate)
@@ -187,7 +187,7 @@ class OrbitJoint(LightningModule):
         """Images (n, C, H, W) float32."""
         if self.decoder is None:
             raise SetsupError(
-                f"objective {self.settings.objective!r} trains no decoder; choose one of {', '.join(DECODED)}"
+                f"objective {self.settings.objective!r} does not train a decoder; choose one of {', '.join(DECODED)}"
             )
         decoded: Tensor = self.decoder(self.encoder, code, switches).float()
         return decoded
@@ -210,8 +210,8 @@ class OrbitJoint(LightningModule):
         if "canonical_image" not in batch:
             raise SetsupError(
                 f"objective {objective!r} decodes the canonical image of each orbit, but these draws contain no "
-                "canonical images; set them, for example --canonical 'yaw == 0', or train --method.objective "
-                "triplet or exemplar"
+                "canonical images; specify canonical images, for example with --canonical 'yaw == 0', or train with "
+                "--method.objective triplet or exemplar"
             )
         targets = unit_range(batch["canonical_image"])[:, None]
         return targets.expand(*images.shape[:2], *targets.shape[2:]).flatten(0, 1)

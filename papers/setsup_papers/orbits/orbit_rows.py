@@ -72,7 +72,8 @@ def draw_rows(
     known = (labels >= 0) & (orbits >= 0) & (groups >= 0)
     if not known.any():
         raise DataError(
-            f"no image of {dataset.name} has both a known class ({factor}) and a known orbit ({', '.join(orbit)})"
+            f"no image of {dataset.name} has both a known class ({factor}) and a known orbit ({', '.join(orbit)}); "
+            "choose other factors"
         )
     rows = np.flatnonzero(known)
     if classes is not None:

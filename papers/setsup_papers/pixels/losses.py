@@ -203,13 +203,13 @@ def _check_pixels(first: Tensor, second: Tensor, partner: Tensor, flags: Tensor,
     """Which pixels count, (n, p) bool."""
     if first.ndim != 3 or second.ndim != 3 or first.shape[:2] != second.shape[:2]:
         raise DataError(
-            f"features of both views must have the shape (n, D, pixels), not {tuple(first.shape)} and "
-            f"{tuple(second.shape)}; flatten height and width first"
+            "features of both views must have the shape (n, D, pixels), with the same n and D, not "
+            f"{tuple(first.shape)} and {tuple(second.shape)}; flatten height and width first"
         )
     wanted = (len(first), first.shape[2])
     for name, given in (("partner", partner), ("positive", flags), ("valid", valid)):
         if given is not None and tuple(given.shape) != wanted:
             raise DataError(
-                f"{name} must have one value for each of the {wanted} pixels of view 1, not {tuple(given.shape)}"
+                f"{name} must have the shape {wanted}, one value per pixel of view 1, not {tuple(given.shape)}"
             )
     return torch.ones_like(partner, dtype=torch.bool) if valid is None else valid

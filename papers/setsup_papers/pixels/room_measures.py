@@ -99,8 +99,8 @@ class RoomMatches:
         missing = [name for name in _MODALITIES if name not in dataset.modalities]
         if missing:
             raise SetsupError(
-                f"{dataset.name} has no {', '.join(missing)}; render it again with `setsup render room --matches N` "
-                "and these modalities"
+                f"{dataset.name} lacks modalities ({', '.join(missing)}); render the rooms again with `setsup render "
+                "room --matches N` and these modalities"
             )
         pairs = self._pairs(dataset)
         values: dict[str, float] = {"pairs": len(pairs)}

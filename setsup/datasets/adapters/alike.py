@@ -38,9 +38,9 @@ def check_alike(name: str, folder: Path, alike: Sequence[str]) -> None:
         for file in other.files:
             if _is_published(folder, file, unpacked=not known):
                 raise DataError(
-                    f"{_path(folder, file)} is the file {file.path} of {other.title}, not of {name} (their files have "
-                    f"the same names); open the folder as {other.name}, or pass the folder of {name} "
-                    f"({advice('root=', '--root')})"
+                    f"{_path(folder, file)} is the file {file.path} of {other.title}, not of {name} (the files of "
+                    f"both datasets have the same names); open the folder as {other.name}, or pass the folder of "
+                    f"{name} ({advice('root=', '--root')})"
                 )
     if known:
         return
@@ -54,9 +54,9 @@ def check_alike(name: str, folder: Path, alike: Sequence[str]) -> None:
         )
     elif whose != own:
         raise DataError(
-            f"{folder} is named after {whose}, and none of its files could be identified as a file of {name} (their "
-            f"files have the same names); open the folder as {whose}, or pass the folder of {name} "
-            f"({advice('root=', '--root')})"
+            f"{folder} is named after {whose}, and none of the files in it could be identified as a file of {name} "
+            f"(the files of both datasets have the same names); open the folder as {whose}, or pass the folder of "
+            f"{name} ({advice('root=', '--root')})"
         )
 
 

@@ -55,7 +55,7 @@ class Windows:
     def __init__(self, frames: npt.ArrayLike, length: int, stride: int = 1, every: int | None = None) -> None:
         for name, number in (("length", length), ("stride", stride), ("every", 1 if every is None else every)):
             if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-                raise DataError(f"{name} must be a number of frames of at least 1, not {number!r}")
+                raise DataError(f"{name} must be an integer of at least 1 (frames), not {number!r}")
         self._length, self._stride = int(length), int(stride)
         # frames at which a window may begin
         room = np.maximum(np.asarray(frames, np.int64) - (self._length - 1) * self._stride, 0)

@@ -36,9 +36,11 @@ class Crops:
         size = () if self.size is None else self.size  # boxes have no size of their own
         object.__setattr__(self, "size", check_size(size))
         if not 0 <= self.margin <= 10:
-            raise DataError(f"margin must be a fraction of the box from 0 to 10, not {self.margin!r}")
+            raise DataError(f"margin must be from 0 to 10 (a fraction of the size of the box), not {self.margin!r}")
         if not 0 <= self.jitter < 0.5:
-            raise DataError(f"jitter must be a fraction of the box of at least 0 and below 0.5, not {self.jitter!r}")
+            raise DataError(
+                f"jitter must be at least 0 and below 0.5 (a fraction of the size of the box), not {self.jitter!r}"
+            )
 
 
 class BoxedImages:
@@ -114,6 +116,7 @@ def _cut(pixels: Pixels, sides: npt.NDArray[np.float64], size: tuple[int, int], 
     if not (left < min(right, width) and top < min(bottom, height) and right > 0 and bottom > 0):
         raise DataError(
             f"{label}: the box (left, top, right, bottom) = ({left:g}, {top:g}, {right:g}, {bottom:g}) lies outside "
-            f"the image of {width} × {height} pixels (width × height), so they do not belong together; fetch both again"
+            f"the image of {width} × {height} pixels (width × height), so the image and the box do not belong "
+            "together; fetch both again"
         )
     return crop(pixels, sides, size)

@@ -207,7 +207,7 @@ def _check_places(members: MemberIndex, places: npt.NDArray[Any]) -> None:
     if places.size and not 0 <= places.min() <= places.max() < len(members):
         raise DataError(
             f"{members.source} has {len(members):,} files, but rows refer to positions {places.min():,} to "
-            f"{places.max():,}; get positions from members.places, and remove those equal to -1"
+            f"{places.max():,}; get positions from members.places, and remove positions equal to -1"
         )
 
 
@@ -281,7 +281,10 @@ def _read_column(file: Any, column: str, limit: int) -> Any:
         for batch in file.iter_batches(_ROWS, columns=[column]):
             size += batch.nbytes
             if size > limit:
-                raise ValueError(f"the column needs more memory than the limit of {limit:,} bytes")
+                raise ValueError(
+                    f"the column requires more memory than the limit of {limit:,} bytes; split the table into several "
+                    "files"
+                )
             chunks.append(batch.column(0))
         return pa.chunked_array(chunks, file.schema_arrow.field(column).type)
 

@@ -124,7 +124,7 @@ def surface(
 def _check(points: npt.ArrayLike, colors: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], Pixels]:
     where, paint = np.asarray(points, np.float64), np.asarray(colors, np.uint8)
     if where.ndim != 2 or where.shape[1:] != (3,) or paint.shape != where.shape:
-        raise DataError(f"points and colors must both have the shape (n, 3), not {where.shape} and {paint.shape}")
+        raise DataError(f"points and colors must have the same shape (n, 3), not {where.shape} and {paint.shape}")
     return where, paint
 
 

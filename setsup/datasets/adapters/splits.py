@@ -92,7 +92,10 @@ def _split_parts(dataset: Dataset, split: ManifestSplit) -> Dataset:
         _warn(dataset, codes, split)
     rows = np.flatnonzero((codes >= 0) & (codes < len(names)))
     if not len(rows):
-        raise DataError(f"{dataset.name} has no rows in any part of the split {split.name!r}")
+        raise DataError(
+            f"none of the available rows of {dataset.name} is in a part of the split {split.name!r}; fetch or unpack "
+            "the missing files"
+        )
     others = table.without([_SPLIT]) if _SPLIT in table else table
     factor = Factor(_SPLIT, Kind.NOMINAL, tuple(names), role="split")
     return Selection(dataset, rows, others.select(rows).with_factor(factor, codes[rows].astype(np.uint8)))

@@ -127,8 +127,8 @@ def _refuse_others(release: MemberIndex, groups: Mapping[str, Any]) -> None:
     if others := sorted(there - known):
         raise DataError(
             f"spawrious: {release.source} contains folders that are not part of Spawrious: {some(others)}; expected "
-            f"the places {', '.join(_PLACES)} and the breeds {', '.join(_BREEDS)}, in 0 and 1; pass the folder of "
-            f"spawrious ({advice('root=', '--root')}), or open this one as a folder of images"
+            f"the places {', '.join(_PLACES)} and the breeds {', '.join(_BREEDS)}, in the folders 0 and 1; pass the "
+            f"folder of spawrious ({advice('root=', '--root')}), or open this one as a folder of images"
         )
     names = {f"{location}_{breed}" for location in _PLACES for breed in _BREEDS}
     columns = (groups[name].to_pylist() for name in ("copy", "location", "breed", "named"))

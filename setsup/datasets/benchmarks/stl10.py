@@ -113,7 +113,9 @@ def _count(path: Path) -> int:
     refuse_pointer(path)
     size = path.stat().st_size
     if not size or size % _BYTES:
-        raise DamagedFile(f"{path} has {size:,} bytes; expected a multiple of {_BYTES:,}, the size of an image")
+        raise DamagedFile(
+            f"{path} has {size:,} bytes; expected a positive multiple of {_BYTES:,}, the size of an image"
+        )
     return size // _BYTES
 
 

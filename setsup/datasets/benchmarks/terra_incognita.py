@@ -119,6 +119,7 @@ def _annotations(release: MemberIndex) -> Sequence[tuple[str, Any]]:
     found = [place for place in places if place is not None]
     if not found:
         raise DataError(
-            f"{release.source} contains {_FOLDER}, but no annotations next to it; {_FIX}, and place it there"
+            f"{release.source} contains {_FOLDER}, but no annotations next to that folder; {_FIX}, and place it next "
+            f"to {_FOLDER}"
         )
     return [(label_of(place), read_json(content_of(place, _MOST, "annotations"), label_of(place))) for place in found]

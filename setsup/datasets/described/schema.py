@@ -190,7 +190,7 @@ def _columns_of(fields: Fields, images: str | None, tables: tuple[Table, ...]) -
             raise fields.wrong(f"tables[{number}].columns", expected, table.names)
         if number and table.key is not None:
             if table.key not in names:
-                raise fields.wrong(f"tables[{number}].key", "also a column of a table above", table.key)
+                raise fields.wrong(f"tables[{number}].key", "a column of this table and of a table above", table.key)
             if twice := (set(table.names) & set(names)) - {table.key}:
                 raise fields.problem(
                     f"tables[{number}].columns", f"repeats {min(twice)!r}, a column of a table above; rename it"
@@ -218,7 +218,7 @@ def _check_whole(fields: Fields, layout: Layout) -> None:
     for number, source in enumerate(layout.sources):
         factor = source.factor
         if any(factor.name == above.factor.name for above in layout.sources[:number]):
-            raise _factor_error(fields, number, "name", "a name that no factor above has", factor.name)
+            raise _factor_error(fields, number, "name", "different from the names of the factors above", factor.name)
         if factor.within is not None and factor.within not in known:
             hint = did_you_mean(factor.within, known)
             raise _factor_error(fields, number, "within", "the name of another factor", factor.within, hint)

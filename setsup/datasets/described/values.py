@@ -175,7 +175,7 @@ def lists_reader(groups: list[str]) -> Callable[[Any], dict[str, dict[str, tuple
     def read(value: Any) -> dict[str, dict[str, tuple[str, ...]]]:
         if not _are_named(value) or set(value) & set(groups) or not all(map(_are_named, value.values())):
             raise ValueError(
-                "a mapping of new column names, not groups of images, to mappings of strings to list files"
+                "a mapping of new column names (not names of groups of images) to mappings of strings to list files"
             )
         return {column: {text: files(names) for text, names in lists.items()} for column, lists in value.items()}
 
@@ -192,7 +192,7 @@ def types_reader(columns: list[str]) -> Callable[[Any], dict[str, Type]]:
 
     def read(value: Any) -> dict[str, Type]:
         if not isinstance(value, dict) or any(each not in ("integer", "number") for each in value.values()):
-            raise ValueError("a mapping of column names to integer or number")
+            raise ValueError("a mapping of column names to 'integer' or 'number'")
         if unknown := [name for name in value if name not in columns]:
             raise ValueError("columns", did_you_mean(unknown[0], columns))
         return value
@@ -205,7 +205,7 @@ def times_reader(columns: list[str]) -> Callable[[Any], dict[str, tuple[str, ...
 
     def read(value: Any) -> dict[str, tuple[str, ...]]:
         if not isinstance(value, dict):
-            raise ValueError(f"a mapping of column names to some of {', '.join(_TIME_PARTS)}")
+            raise ValueError(f"a mapping of column names to parts of a time ({', '.join(_TIME_PARTS)})")
         if unknown := [name for name in value if name not in columns]:
             raise ValueError("columns", did_you_mean(unknown[0], columns))
         times = {name: validators.words(parts) for name, parts in value.items()}

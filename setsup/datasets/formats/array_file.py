@@ -121,7 +121,10 @@ class ArrayFile:
             with read_errors(self.path):
                 yield
         except MemoryError as error:
-            raise DataError(f"{self.path} requires {self._bytes:,} bytes of memory, more than is available") from error
+            raise DataError(
+                f"{self.path} requires {self._bytes:,} bytes of memory, more than is available; end other programs, "
+                "or use a machine with more memory"
+            ) from error
 
     def _check_size(self) -> None:
         size, expected = self.path.stat().st_size, self._offset + self._bytes

@@ -39,7 +39,7 @@ def decode_depth(source: Source, label: str, size: tuple[int, int]) -> npt.NDArr
     try:
         pixels: npt.NDArray[np.uint16] = decode_image_png_u16(content, size, "mono")
     except Exception as error:
-        raise DamagedFile(f"{label}: its compressed data is truncated or corrupt", _FIX) from error
+        raise DamagedFile(f"{label}: the compressed data is truncated or corrupt", _FIX) from error
     return pixels.reshape(size)
 
 
@@ -89,6 +89,7 @@ def _check_size(actual: tuple[int, int], size: tuple[int, int], content: bytes, 
         )
     if actual[0] * actual[1] * bits > 8 * _MOST_TIMES * len(content):
         raise DamagedFile(
-            f"{label}: its {len(content):,} bytes cannot contain {actual[0]} × {actual[1]} pixels (height × width)",
+            f"{label} has {len(content):,} bytes, which cannot contain {actual[0]} × {actual[1]} pixels (height × "
+            "width)",
             _FIX,
         )

@@ -76,7 +76,9 @@ def _dtype(told: bytes, label: str, kinds: str) -> np.dtype[Any]:
     if _OBJECT.fullmatch(text):
         if "O" in kinds:
             return np.dtype(object)
-        raise DataError(f"{label} contains pickled Python objects, which setsup never reads")
+        raise DataError(
+            f"{label} contains pickled Python objects, which setsup never reads; save an array of numbers or strings"
+        )
     try:
         # numpy reads a small language here, with errors and warnings of its own
         dtype = np.dtype(text) if _TYPE.fullmatch(text) else None

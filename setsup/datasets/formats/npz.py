@@ -144,7 +144,10 @@ class NpzArray:
 
     def _refuse_objects(self) -> None:
         if self.dtype.kind == "O":
-            raise DataError(f"{self._label} contains pickled Python objects, which setsup never reads")
+            raise DataError(
+                f"{self._label} contains pickled Python objects, which setsup never reads; save an array of numbers "
+                "or strings"
+            )
 
 
 def npz_names(path: Path) -> list[str]:

@@ -57,7 +57,7 @@ def test_clouds_of_no_extent_or_of_nothing():
     partly = splat([[0, 0, 0], [np.inf, 0, 0], [1, 1, 1]], [RED, GREEN, BLUE])
     assert not (partly == GREEN).all(axis=-1).any()
     for wrong in (np.zeros((3, 2)), np.zeros((4, 3)), np.zeros(3)):
-        with pytest.raises(DataError, match=r"must both have the shape \(n, 3\)"):
+        with pytest.raises(DataError, match=r"must have the same shape \(n, 3\)"):
             splat(wrong, np.zeros((3, 3), np.uint8))
     with pytest.raises(DataError, match="'y' or 'z'"):
         splat(np.zeros((3, 3)), np.zeros((3, 3), np.uint8), up="x")

@@ -277,7 +277,7 @@ def test_files_that_are_missing(tmp_path):
     ("file", "content", "why"),
     [
         ("misc/attributes.txt", "model_id type\n1 2\n", "does not start with the header"),
-        ("misc/attributes.txt", None, "expected six numbers"),
+        ("misc/attributes.txt", None, "expected 6 numbers from 0 to"),
         ("train_test_split/classification/train.txt", "78/1/2014\n", "line 1 is '78/1/2014'"),
         (
             "train_test_split/verification/verification_pairs_easy.txt",

@@ -284,7 +284,7 @@ def test_images_without_annotations_and_annotations_without_images(tmp_path):
     with pytest.raises(DataError, match=rf"1 of .* annotated images are missing, such as .*{lost.name}"):
         setsup.load("terra-incognita", tmp_path)
     (tmp_path / "caltech_images_20210113.json").unlink()
-    with pytest.raises(DataError, match=r"no annotations next to it; use caltech_images_20210113\.json"):
+    with pytest.raises(DataError, match=r"no annotations next to that folder; use caltech_images_20210113\.json"):
         setsup.load("terra-incognita", tmp_path)
 
 

@@ -156,10 +156,13 @@ def test_refusals(tmp_path, tree):
     with pytest.raises(DataError, match="at least one"):
         write(tmp_path, 1, sessions=[])
     assert multi_pie.prepare(tree) == []
-    with pytest.raises(DataError, match="pass the folder"):
+    with pytest.raises(DataError, match="the folder for the substitute is missing"):
         multi_pie.prepare(substitute=2)
 
 
 def test_the_command_asks_for_a_folder(capsys):
     assert main(["prepare", "multi-pie", "--option", "substitute=2", "processes=2"]) == 2
-    assert "pass the folder of the substitute: setsup prepare multi-pie --root FOLDER" in capsys.readouterr().err
+    assert (
+        "the folder for the substitute is missing; pass it with `setsup prepare multi-pie --root FOLDER"
+        in capsys.readouterr().err
+    )

@@ -37,11 +37,11 @@ def test_the_genuine_files(genuine: Path) -> None:
 @pytest.mark.parametrize(
     ("train", "test", "sentence"),
     [
-        ([1, 2, 3], [4, 6], r"'testNdxs' contains 6; expected numbers of images from 1 to 5"),
+        ([1, 2, 3], [4, 6], r"'testNdxs' contains 6; expected integers from 1 to 5 \(numbers of images\)"),
         ([0, 2, 3], [4], r"'trainNdxs' contains 0"),
-        ([1, 2, 3], [3, 4], r"the image 3 is in 'trainNdxs' and in 'testNdxs', 1 in total"),
+        ([1, 2, 3], [3, 4], r"the image 3 is in both 'trainNdxs' and 'testNdxs' \(images in both: 1\)"),
         ([1, 2, 2], [3], r"'trainNdxs' lists the image 2 twice"),
-        ([1, 2], [], r"'testNdxs' has dtype .*; expected numbers of images from 1 to 5"),
+        ([1, 2], [], r"'testNdxs' has dtype .*; expected integers from 1 to 5 \(numbers of images\)"),
     ],
 )
 def test_bad_splits(tmp_path: Path, train: list[int], test: list[int], sentence: str) -> None:

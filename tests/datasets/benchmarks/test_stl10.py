@@ -180,9 +180,9 @@ def test_a_damaged_archive(tmp_path, release):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("train_X.bin", b"\0" * (27648 * 80 - 1), "expected a multiple of 27,648"),
-        ("train_X.bin", b"", "expected a multiple"),
-        ("unlabeled_X.bin", b"\0" * 100, "expected a multiple"),
+        ("train_X.bin", b"\0" * (27648 * 80 - 1), "expected a positive multiple of 27,648"),
+        ("train_X.bin", b"", "expected a positive multiple"),
+        ("unlabeled_X.bin", b"\0" * 100, "expected a positive multiple"),
         ("train_X.bin", b"\0" * 27648, r"train_X\.bin has 1 images, but .*train_y\.bin has 80 labels"),
         ("train_y.bin", b"\1" * 79, "has 79 labels"),
         ("train_y.bin", b"\0" + b"\1" * 79, "the label of image 0 is 0; expected 1 to 10"),

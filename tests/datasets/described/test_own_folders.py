@@ -147,7 +147,7 @@ def test_images_of_another_dataset_are_refused(pets: Path) -> None:
         ("(?P<domain>[a-z]+_", "(?P<style>[a-z]+_", r"line 7: layout\.others must be .* \(domain, category, file\)"),
         ("{listed: dup", "{listed: ../dup", r"line 8: layout\.lists must be a path inside"),
         ("'{domain}_train", "'{domian}_train", r"line 8: layout\.lists must be .*; did you mean 'domain'"),
-        ("gone: {", "file: {", r"line 8: layout\.lists must be a mapping of new column names, not groups of images"),
+        ("gone: {", "file: {", r"line 8: layout\.lists must be a mapping of new column names \(not names of groups"),
         ("{listed: duplicates.txt}", "duplicates.txt", r"line 8: layout\.lists must be a mapping of new column names"),
         (
             "unique: true",

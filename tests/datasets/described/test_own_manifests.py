@@ -193,7 +193,12 @@ def test_the_command_draws_and_replays(birds: Path, tmp_path: Path, monkeypatch:
         ("(?P<who>", "(?=x)(?P<who>", 3, r"layout\.images must be .*\(invalid perl operator"),
         ("(?P<who>", "(?P<view>", 3, r"layout\.images must be .*two groups have the same name"),
         ("(?P<who>", "(?P<who>(x?)", 3, r"layout\.images must be .*unnamed groups"),
-        ("{view: integer}", "{view: int}", 4, r"layout\.types must be a mapping of column names to integer or number"),
+        (
+            "{view: integer}",
+            "{view: int}",
+            4,
+            r"layout\.types must be a mapping of column names to 'integer' or 'number'",
+        ),
         (
             "{view: integer}",
             "{vew: integer}",
@@ -295,7 +300,7 @@ def test_factors_of_missing_tables_alone_are_refused(listed: Path) -> None:
 
 def test_a_factor_or_a_column_that_is_there_twice_is_refused(listed: Path) -> None:
     listed.write_text(LISTED + "  - {name: kind, kind: nominal}\n")
-    with pytest.raises(DataError, match=r"line 16: factors\[4\]\.name must be a name that no factor above has"):
+    with pytest.raises(DataError, match=r"line 16: factors\[4\]\.name must be different from the names of the"):
         setsup.open(listed)
     listed.write_text(LISTED)
     (listed.parent / "labels.csv").write_text("weight,number,kind,kind\n1.5,1,mug,a\n2,2,cup,b\n.5,3,mug,c\n4e1,4,,d\n")
@@ -669,7 +674,9 @@ def test_a_package_offers_manifests(package: Path, capsys: pytest.CaptureFixture
     assert len(setsup.open("some-birds", package, split="ann")) == 4
     with pytest.raises(DataError, match="setsup fetch some-birds"):
         setsup.load("some-birds", package.parent / "nowhere")
-    with pytest.raises(DataError, match=r"bare\.yaml: the key layout is missing"):
+    with pytest.raises(
+        DataError, match=r"bare\.yaml: the key layout, which a manifest without code requires, is missing"
+    ):
         setsup.load("bare", package)
     assert packages.find_manifest("mnist") == packages.load_manifest("mnist")
     assert main(["datasets"]) == 0

@@ -92,12 +92,12 @@ def test_comments_sections_and_further_words_do_no_harm():
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"cy 1\nfx\n", "line 2 has ''; expected the number fx"),
-        (b"fx 5\ncy five\n", "line 2 has 'five'; expected the number cy"),
+        (b"cy 1\nfx\n", "fx in line 2 is ''; expected a finite number"),
+        (b"fx 5\ncy five\n", "cy in line 2 is 'five'; expected a finite number"),
         (b"fx 5\nfx 5\ncy 1\n", "line 2 repeats the name 'fx'"),
-        (b"fx inf\n", "line 1 has 'inf'; expected the number fx"),
-        (b"fx 1e999\n", "line 1 has '1e999'; expected the number fx"),
-        (b"fx = 5\n", "line 1 has '='; expected the number fx"),
+        (b"fx inf\n", "fx in line 1 is 'inf'; expected a finite number"),
+        (b"fx 1e999\n", "fx in line 1 is '1e999'; expected a finite number"),
+        (b"fx = 5\n", "fx in line 1 is '='; expected a finite number"),
         (b"fx 5\n# cy 5\n", "has no line that begins with 'cy'; fetch it again"),
         (b"", "has no line that begins with 'fx'"),
     ],

@@ -208,7 +208,7 @@ def test_grey_alpha_and_modes():
     assert np.array_equal(color.fetch(1)["image"], np.asarray(grey[1]["image"].convert("RGB")))
     alpha = grey.map(lambda row: {"image": Image.fromarray(_pixels(row["k"], channels=4))}, features=grey.features)
     assert np.array_equal(from_huggingface(alpha).fetch(1)["image"], _pixels(1, channels=4))
-    with pytest.raises(DataError, match="specifies mode L, to which setsup does not convert"):
+    with pytest.raises(DataError, match="specifies the mode L, which setsup does not support"):
         from_huggingface(_photos().cast_column("image", hf.Image(mode="L")))
 
 

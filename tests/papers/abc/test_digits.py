@@ -260,15 +260,15 @@ def test_without_scikit_image_the_error_says_what_to_install(monkeypatch) -> Non
 def test_bad_input_is_refused_in_a_sentence() -> None:
     for wrong in (STROKES.astype(float), STROKES[0], STROKES[..., None].repeat(3, axis=3), STROKES[:0]):
         for measure in (slant, thickness, pixels):
-            with pytest.raises(DataError, match="images must be grey uint8 images"):
+            with pytest.raises(DataError, match="images must be grayscale uint8 images"):
                 measure(wrong)
     with pytest.raises(DataError, match="one row for each of the 299 images, not 300"):
         digit_measures(EMBEDDED, LABELS, STROKES[1:], EMBEDDED, STROKES)
     with pytest.raises(DataError, match="one row for each of the 300 withheld images, not 10"):
         digit_measures(EMBEDDED, LABELS, STROKES, EMBEDDED[:10], STROKES)
-    with pytest.raises(DataError, match="withheld images must be grey uint8 images"):
+    with pytest.raises(DataError, match="withheld images must be grayscale uint8 images"):
         digit_measures(EMBEDDED, LABELS, STROKES, EMBEDDED, STROKES.astype(float))
-    with pytest.raises(DataError, match="as many dimensions as the embeddings of the withheld class, not 5 and 4"):
+    with pytest.raises(DataError, match="must have the same number of dimensions, not 5 and 4"):
         digit_measures(EMBEDDED, LABELS, STROKES, EMBEDDED[:, :4], STROKES)
     with pytest.raises(DataError, match="row 3 of 300 in withheld embeddings"):
         digit_measures(EMBEDDED, LABELS, STROKES, np.where(np.arange(300) == 3, np.nan, EMBEDDED.T).T, STROKES)

@@ -331,9 +331,9 @@ def test_wrong_arguments_are_named() -> None:
         correspondence_loss(U, V, u_mask=torch.ones(5, dtype=torch.bool))
     with pytest.raises(DataError, match=r"not torch\.float32"):
         correspondence_loss(U, V, u_mask=torch.ones(4))
-    with pytest.raises(DataError, match="with the same shape"):
+    with pytest.raises(DataError, match="must have the same shape"):
         directed_loss(U, V, candidates=V)
-    with pytest.raises(DataError, match="with the same shape"):
+    with pytest.raises(DataError, match="must have the same shape"):
         augmentation_loss(U, V)
     with pytest.raises(DataError, match=r"similarity must return .*, not \(4,\)"):
         correspondence_loss(U, V, lambda x, y: x.sum(-1))

@@ -129,7 +129,7 @@ def test_copies_without_a_second_set(ragged: bool) -> None:
 def test_images_that_the_objective_does_not_take(objective: Any, shape: tuple[int, ...]) -> None:
     method = abc(encoder(), objective=objective)
     mask = torch.ones(shape[:2], dtype=torch.bool)
-    with pytest.raises(DataError, match=rf"requires images as .*, not \({', '.join(map(str, shape))}, 3, 1, 1\)"):
+    with pytest.raises(DataError, match=rf"requires images of shape .*, not \({', '.join(map(str, shape))}, 3, 1, 1\)"):
         method.loss({"image": numbers(*shape), "mask": mask})
 
 

@@ -75,7 +75,7 @@ def test_views_of_several_sizes_are_not_cropped(tmp_path: Path) -> None:
 )
 def test_what_has_no_colors_is_refused_before_it_is_read(tmp_path: Path, image: Any) -> None:
     dataset = opened(tmp_path, image=image)
-    with pytest.raises(SetsupError, match=r"channels of lab are views of RGB images .*; choose other views with"):
+    with pytest.raises(SetsupError, match=r"channels of lab require uint8 RGB images .*; choose other views with"):
         ViewCrops(views=("L", "ab")).build(dataset, 0)
     ViewCrops(views=("image", "depth")).build(dataset, 0)
 

@@ -88,7 +88,7 @@ def test_what_cannot_be_measured_is_refused(scenes: Path, tmp_path: Path) -> Non
         Segmentation(labels="labels13").measure(run)
     with pytest.raises(SetsupError, match=r"has no view 'gray' \(views: .*; did you mean 'grey'"):
         Segmentation(views=("gray",)).measure(run)
-    with pytest.raises(SetsupError, match="only one of dataset and split"):
+    with pytest.raises(SetsupError, match="dataset and split are mutually exclusive"):
         Segmentation(dataset="test", split="test")
     other = replace(CONFIG, encoder="small", objective="patch", patch_layer="conv2")
     with pytest.raises(SetsupError, match="mirrors the encoder for rooms"):
@@ -131,7 +131,5 @@ def test_classes_beyond_those_there_are_end_in_a_sentence(
         SetsupError, match="'labels' contains the class 3, but classes must be at least 0 and below 3; set classes"
     ):
         measured(scenes, tmp_path, monkeypatch, 3, [0.0, 0.0, 0.0])
-    with pytest.raises(
-        SetsupError, match="besides class 0, which is ignored, not 1 in all; set classes to a larger number"
-    ):
+    with pytest.raises(SetsupError, match="including class 0, which is ignored, not 1; set classes to a larger number"):
         measured(scenes, tmp_path, monkeypatch, 1, [0.0])

@@ -64,5 +64,5 @@ def test_objects_are_cut_where_they_are_seen(tmp_path: Path) -> None:
 
 def test_rooms_without_instances_are_refused() -> None:
     shapes = setsup.load("shapes3d-procedural")
-    with pytest.raises(DataError, match="has no instances; render it again with `setsup render room`"):
+    with pytest.raises(DataError, match=r"lacks modalities \(instances\); render the rooms again"):
         cut_objects(shapes)

@@ -142,7 +142,7 @@ def test_an_image_of_unknown_domain_takes_no_part() -> None:
 def test_a_batch_of_one_domain_is_an_error() -> None:
     batch = drawn()
     batch["mask"][2:] = False
-    with pytest.raises(SetsupError, match=r"all images of a batch have one domain \(toy\)"):
+    with pytest.raises(SetsupError, match=r"all images of a batch come from one domain \(toy\)"):
         made().loss(batch)
 
 
@@ -210,5 +210,5 @@ def test_data_of_one_domain_have_no_step_with_two() -> None:
     method.domains = GroupCodes(alone, ["toy"], "domain")
     batch = drawn()
     batch["factors"]["toy"] = torch.zeros(4, 4, dtype=torch.int64)
-    with pytest.raises(SetsupError, match=r"images of the data have one domain \(toy\); choose another --domain"):
+    with pytest.raises(SetsupError, match=r"images of the data come from one domain \(toy\); choose another --domain"):
         method.loss(batch)

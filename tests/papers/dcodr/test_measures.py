@@ -279,7 +279,7 @@ def test_refusals():
         InvarianceProbes(domain=("shape",), attributes=("size", "ideal"))
     with pytest.raises(SetsupError, match="the factor 'all' has the same name as a result"):
         Retrieval(attributes=("all",))
-    with pytest.raises(SetsupError, match="tolerances must be 0 or more levels of one of azimuth"):
+    with pytest.raises(SetsupError, match="tolerances must assign 0 or more levels to one of azimuth"):
         Retrieval(attributes=("azimuth",), tolerances=(("shape", 1),))
     elsewhere = of(Poses(60), datasets={"test": Held(Numbered(60, name="other"))})
     with pytest.raises(DataError, match=r"the levels of .* differ between other"):

@@ -183,10 +183,10 @@ def count(network: torch.nn.Module) -> int:
 def test_what_does_not_fit_is_an_error() -> None:
     with pytest.raises(SetsupError, match=r"multiples of 16 .*, not 28 × 28"):
         convolutional_vae((1, 28, 28), 2, 2)
-    with pytest.raises(SetsupError, match="kernels must be 2 or 4 pixels"):
+    with pytest.raises(SetsupError, match="kernels must contain one size, 2 or 4 pixels"):
         convolutional_vae((1, 64, 64), 2, 2, kernels=(4, 4, 3, 2))
     networks = dense_vae((1, 4, 4), 2, 2, generator=dice())
-    with pytest.raises(SetsupError, match="bernoulli 1"):
+    with pytest.raises(SetsupError, match="bernoulli requires 1"):
         MLVAE(MLVAESettings(domain=("toy",), likelihood="bernoulli"), *networks, GroupCodes(TABLE, ["toy"], "domain"))
 
 

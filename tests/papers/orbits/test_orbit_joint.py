@@ -144,7 +144,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(SetsupError, match=r"decodes the canonical image of each orbit.*--canonical"):
         made("joint").loss(without)
     assert made("autoencoder").loss(without) > 0
-    with pytest.raises(SetsupError, match="trains no decoder; choose one of joint, rectification, autoencoder"):
+    with pytest.raises(SetsupError, match="does not train a decoder; choose one of joint, rectification, autoencoder"):
         made("triplet").rectify(batch)
     with pytest.raises(SetsupError, match="objective must be one of joint"):
         made("both")

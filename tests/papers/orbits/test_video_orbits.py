@@ -452,7 +452,7 @@ def test_videos_without_a_face(several, tmp_path, caplog):
     assert {row["video"] for row in table(tmp_path / "orbits")} == set(FILMS)
     (tmp_path / "alone").mkdir()
     shutil.move(folder / "nobody.mkv", tmp_path / "alone")
-    with pytest.raises(DataError, match="found no face"):
+    with pytest.raises(DataError, match="no face was found in any of the"):
         extract(tmp_path / "alone", tmp_path / "none", detect=Cascades(), confirm=None)
 
 

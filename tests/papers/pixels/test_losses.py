@@ -206,7 +206,7 @@ def test_wrong_arguments_are_named() -> None:
     with pytest.raises(DataError, match="flatten height and width first"):
         within_loss(first[..., None], first, partner, flags)
     with pytest.raises(
-        DataError, match=r"partner must have one value for each of the \(2, 4\) pixels of view 1, not \(2, 3\)"
+        DataError, match=r"partner must have the shape \(2, 4\), one value per pixel of view 1, not \(2, 3\)"
     ):
         between_loss(first, first, partner[:, :3])
 

@@ -126,7 +126,8 @@ def test_views_without_partners_are_refused(scenes: Path, tmp_path: Path) -> Non
     preset = replace(preset, augmentation=replace(preset.augmentation, size=16))
     run = train(preset, tmp_path / "run", config=RunConfig(workers=0))
     with pytest.raises(
-        SetsupError, match="has no depth, instances; render it again with `setsup render room --matches N`"
+        SetsupError,
+        match=r"lacks modalities \(depth, instances\); render the rooms again with `setsup render room",
     ):
         evaluate(run, device="cpu")
 

@@ -107,7 +107,9 @@ def run(options: Options) -> int:
         need_writable(out / file)
     opened_run = opened(options.run, options.preset, options.checkpoint)
     if opened_run.preset.data is None:
-        raise SetsupError(f"{opened_run.preset.name} trains nothing, so it has no embeddings")
+        raise SetsupError(
+            f"{opened_run.preset.name} does not train a method, so its runs have no embeddings; choose another run"
+        )
     boxes = None if options.boxes is None else read_boxes(options.boxes)
     codebook, numbers = _codebook(options)
     trained = load_trained(opened_run, device=options.device)
@@ -159,10 +161,10 @@ def _codebook(options: Options) -> "tuple[Dataset, Rows]":
     given = Named(options.codebook, root=options.root, split=options.split, option=options.option)
     codebook = open_source(given)
     if not len(codebook):
-        raise DataError(f"the codebook {options.codebook} has no renderings")
+        raise DataError(f"the codebook {options.codebook} has no renderings; choose another codebook")
     rows = np.arange(len(codebook)) if options.where is None else codebook.factors.rows(options.where)
     if not len(rows):
-        raise FactorError(f"no rendering satisfies --where {options.where!r}")
+        raise FactorError(f"--where {options.where!r} selects no renderings; change the expression")
     read_rotations(codebook, rows)  # says what is wrong with them before anything is embedded
     return codebook.select(rows), rows
 

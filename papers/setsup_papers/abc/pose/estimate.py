@@ -107,7 +107,10 @@ def estimate_poses(
     # photographs first: what is wrong with one is said before many renderings are embedded
     asked, known = (trained.embed_vectors(images, name=embedding) for images in (photographs, cut))
     if asked.shape[1] != known.shape[1]:
-        raise SetsupError("the embeddings of photographs and renderings differ in length; train on images of one size")
+        raise SetsupError(
+            f"embeddings of photographs and renderings must have the same length, not {asked.shape[1]} and "
+            f"{known.shape[1]}; train on images of one size"
+        )
     nearest_numbers, distances = nearest_rows(asked, known, min(nearest, len(pool)), metric="cosine")
     return PoseEstimates(pool[nearest_numbers], poses[nearest_numbers], 1 - distances)
 

@@ -77,7 +77,9 @@ class PoseLookup:
     def __post_init__(self) -> None:
         """Check counts before all is embedded."""
         if self.codebooks < 1 or self.size < 1 or (self.samples is not None and self.samples < 1):
-            raise SetsupError("codebooks, size and samples must be 1 or more")
+            raise SetsupError(
+                f"codebooks, size and samples must be 1 or more, not {self.codebooks}, {self.size} and {self.samples}"
+            )
         _check_baselines(self.baselines)
 
     def shrunk(self) -> "PoseLookup":

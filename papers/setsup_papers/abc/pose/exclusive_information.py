@@ -135,8 +135,8 @@ class ExclusiveInformation(LightningModule):
         encoders = {name.removeprefix(_SHARED): value for name, value in weights.items() if name.startswith(_SHARED)}
         if not encoders:
             raise SetsupError(
-                "the weights contain no shared encoders; pass a run of the first stage with the same settings as "
-                "--initial-run"
+                "the initial weights contain no shared encoders; pass --initial-run with a run of the first stage "
+                "that has the same settings"
             )
         self.shared.load_state_dict(encoders)
         self.started.fill_(True)

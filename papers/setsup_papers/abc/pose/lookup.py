@@ -60,7 +60,7 @@ def draw_codebooks(rows: npt.ArrayLike, codebooks: int = 10, size: int = 1800, s
     check_integer(codebooks, "codebooks", SetsupError, 1)
     count = min(check_integer(size, "the size of codebooks", SetsupError, 1), len(pool))
     if not count:
-        raise SetsupError("codebooks must be drawn from at least one rendering")
+        raise SetsupError("at least one rendering is required to draw codebooks")
     keys = fold(stream_key(seed, "pose codebooks"), np.arange(codebooks, dtype=np.uint64))
     drawn = [pool[permute(int(key), len(pool), np.arange(count))] for key in keys]
     return np.sort(np.stack(drawn), axis=1)
@@ -109,7 +109,12 @@ def look_up(queries: npt.ArrayLike, renderings: npt.ArrayLike, codebooks: npt.Ar
         )
     books = _integers(codebooks, "codebooks")
     if books.ndim != 2 or not books.size or books.min() < 0 or books.max() >= len(others):
-        raise DataError(f"codebooks must be row numbers of the {len(others):,} renderings, of shape (codebooks, size)")
+        numbered = books.ndim == 2 and books.size
+        found = f"numbers from {books.min()} to {books.max()}" if numbered else f"the shape {books.shape}"
+        raise DataError(
+            "codebooks must be a non-empty array of shape (codebooks, size) with row numbers of the renderings, from 0 "
+            f"to {len(others) - 1:,}, not {found}"
+        )
     books = np.sort(books, axis=1)
     used, places = _shared(books)
     gallery = _directions(others[used], "renderings")
@@ -185,14 +190,16 @@ def _integers(given: npt.ArrayLike, name: str) -> Rows:
     if integers.size and integers.dtype.kind not in "iu":
         raise DataError(f"{name} must be integers, not {integers.dtype}")
     if integers.size and int(integers.max()) > np.iinfo(np.int64).max:
-        raise DataError(f"{name} must be row numbers, but {integers.max()} is too large")
+        raise DataError(f"{name} must be row numbers below 2**63, not {integers.max()}")
     return integers.astype(np.int64)
 
 
 def _embeddings(given: npt.ArrayLike, name: str) -> Array:
     array = np.asarray(given)
     if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "biuf":
-        raise DataError(f"{name} must be a non-empty array of numbers of shape (n, d), not {array.dtype} {array.shape}")
+        raise DataError(
+            f"{name} must be a non-empty array of numbers of shape (n, d), not {array.dtype} of shape {array.shape}"
+        )
     return array
 
 

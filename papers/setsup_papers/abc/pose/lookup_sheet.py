@@ -51,7 +51,7 @@ def draw_lookup(
     from setsup.reports import image_grid
 
     if not len(queries):
-        raise DataError("at least one photograph to show is required")
+        raise DataError("queries must contain at least one photograph")
     ahead = list(labels) or [""] * len(queries)
     lines = []
     for at, word in enumerate(ahead):

@@ -199,5 +199,5 @@ def _pair(predicted: npt.ArrayLike, truth: npt.ArrayLike) -> tuple[Reals, Reals]
             f"{poses.shape} and {true.shape}"
         )
     if not all(rotations.dtype.kind in "iuf" and np.isfinite(rotations).all() for rotations in (poses, true)):
-        raise DataError("poses must be finite; exclude images with unknown poses")
+        raise DataError("predicted and true poses must be finite numbers; exclude images with unknown poses")
     return poses.astype(np.float64), true.astype(np.float64)

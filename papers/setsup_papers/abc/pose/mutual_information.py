@@ -44,7 +44,7 @@ def jensen_shannon_loss(joint: Tensor, marginal: Tensor) -> Tensor:
 
     """
     if not joint.numel() or not marginal.numel():
-        raise DataError("mutual information requires at least one statistic of each kind")
+        raise DataError("joint and marginal must each contain at least one statistic")
     return functional.softplus(-joint).mean() + functional.softplus(marginal).mean()
 
 
@@ -71,5 +71,6 @@ def check_networks(*networks: Sequence[nn.Module]) -> None:
     counts = [len(some) for some in networks]
     if counts[0] not in (1, 2) or len(set(counts)) > 1:
         raise SetsupError(
-            f"each kind must have one network for both images of a pair, or one network per image, not {counts}"
+            "each kind must have the same number of networks, either 1 for both images of a pair or 2 (one per "
+            f"image), not {' and '.join(map(str, counts))}"
         )

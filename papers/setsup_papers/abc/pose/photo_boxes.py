@@ -90,7 +90,10 @@ def read_boxes(path: Path | str) -> list[PhotoBox]:
         edges = [_number(text, name, where, table.commas) for name, text in zip(_COLUMNS[1:], written, strict=True)]
         left, top, right, bottom = edges
         if not file or not all(map(math.isfinite, edges)) or not (left < right and top < bottom):
-            raise DataError(f"{where}: the box of {file!r} must have left < right and top < bottom, not {edges}")
+            raise DataError(
+                f"{where}: the box of {file!r} must have a file name, and finite edges with left < right and top < "
+                f"bottom, not {edges}"
+            )
         boxes.append(PhotoBox(file, (left, top, right, bottom), where))
     if not boxes:
         raise DataError(f"{table.path} has a header but no rows; add one line per box")

@@ -158,8 +158,9 @@ class CutRenderings(BaseDataset):
         form = dataset.modalities[self._modality]
         if form.dtype != "uint8" or len(form.shape) != 3 or form.shape[2] not in (1, 3, 4):
             raise DataError(
-                f"{self._modality!r} of {dataset.name} must be uint8 images (height, width, channels) from 0 to 255, "
-                f"not {form.dtype} {form.shape}; convert floats in [0, 1] with (255 * x).round().astype('uint8')"
+                f"{self._modality!r} of {dataset.name} must be uint8 images of shape (height, width, channels), with "
+                f"1, 3 or 4 channels and values from 0 to 255, not {form.dtype} of shape {form.shape}; convert floats "
+                "in [0, 1] with (255 * x).round().astype('uint8')"
             )
         channels = min(3, form.shape[2])
         self.modalities = {"image": Modality((*size, channels), "uint8", color="srgb" if channels == 3 else "grey")}

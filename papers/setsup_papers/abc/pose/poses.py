@@ -66,7 +66,7 @@ def read_rotations(dataset: "Dataset", rows: npt.ArrayLike | None = None) -> Rea
     known = dataset.modalities.get(_MODALITY)
     if known is not None:
         if known.shape != (3, 3):
-            raise DataError(f"{_MODALITY!r} of {dataset.name} must be (3, 3) numbers, not {known.shape}")
+            raise DataError(f"{_MODALITY!r} of {dataset.name} must have the shape (3, 3), not {known.shape}")
         rotations = np.asarray(dataset.fetch(index, [_MODALITY])[_MODALITY], dtype=np.float64).reshape(-1, 3, 3)
         return _checked(
             np.where(np.isfinite(rotations).all(axis=(1, 2), keepdims=True), rotations, np.nan), dataset, index
@@ -75,7 +75,7 @@ def read_rotations(dataset: "Dataset", rows: npt.ArrayLike | None = None) -> Rea
     missing = [name for name in _ANGLES if name not in table]
     if missing:
         raise DataError(
-            f"{dataset.name} has no poses: expected the modality {_MODALITY!r}, (3, 3) numbers, or the factors "
+            f"{dataset.name} has no poses: expected the modality {_MODALITY!r} of shape (3, 3), or the factors "
             f"{' and '.join(_ANGLES)} in degrees (it has {', '.join(table.names) or 'no factors'})"
         )
     tilt = next((name for name in _TILTS if name in table), None)
@@ -140,7 +140,7 @@ def _checked(matrices: Reals, dataset: "Dataset", rows: Rows) -> Reals:
 def _matrices(given: npt.ArrayLike) -> Reals:
     numbers = check_array(given, "rotations", DataError)
     if numbers.shape[-2:] != (3, 3) or numbers.dtype.kind not in "iuf":
-        raise DataError(f"rotations must be numbers of shape (…, 3, 3), not {numbers.dtype} {numbers.shape}")
+        raise DataError(f"rotations must be numbers of shape (…, 3, 3), not {numbers.dtype} of shape {numbers.shape}")
     return numbers.astype(np.float64)
 
 

@@ -238,14 +238,14 @@ def _rotations(given: npt.ArrayLike, title: str) -> Reals:
     """As float64; DataError where a matrix without NaN is not a rotation."""
     matrices = check_array(given, title, DataError)
     if matrices.shape[-2:] != (3, 3) or matrices.dtype.kind not in "fiu":
-        raise DataError(f"{title} must be numbers of shape (…, 3, 3), not {matrices.dtype} {matrices.shape}")
+        raise DataError(f"{title} must be numbers of shape (…, 3, 3), not {matrices.dtype} of shape {matrices.shape}")
     rotations = matrices.astype(np.float64)
     known = rotations[~np.isnan(rotations).any(axis=(-2, -1))].reshape(-1, 3, 3)
     sound = are_rotations(known)
     if not sound.all():
         raise DataError(
             f"{title} contain a matrix that is not a rotation: {known[np.argmin(sound)].round(3).tolist()}; columns "
-            "must be orthogonal, of length 1 and not mirrored; of a camera's (4, 4) matrix, pass [:3, :3] without its "
+            "must be orthogonal, of length 1 and not mirrored; for a (4, 4) camera matrix, pass [:3, :3] without the "
             "scale"
         )
     return rotations

@@ -72,7 +72,7 @@ class SphericalRegression(LightningModule):
         weights = {"contrast": settings.contrast, "magnitude_weight": settings.magnitude_weight}
         for name, weight in weights.items():
             if not (math.isfinite(weight) and weight >= 0):
-                raise SetsupError(f"{name}, a weight, must be a finite number of at least 0, not {weight}")
+                raise SetsupError(f"the weight {name} must be a finite number of at least 0, not {weight}")
         self.settings = settings
         self.abc, self.head, self.targets = ABC(settings, encoder), head, targets
 

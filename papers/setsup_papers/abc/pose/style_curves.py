@@ -127,7 +127,9 @@ def training_points(trained: TrainedRun) -> list[_Point]:
 
     folder = trained.folder
     if not has_checkpoint(folder):
-        raise SetsupError(f"{folder} is not a run with a checkpoint, so there is no training to repeat")
+        raise SetsupError(
+            f"{folder} is not a run with a checkpoint, so there is no training to repeat; choose another run"
+        )
     points = {0: _Point(0, 0.0, lambda: trained.untrained)}
     kept = sorted(path.stem for path in folder.glob("step-*.ckpt"))
     if not kept:

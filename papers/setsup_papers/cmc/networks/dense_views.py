@@ -52,8 +52,8 @@ def nyu_view(image: tuple[int, int, int], features: int = 256, width: float = 1.
     channels, height, width_of_image = image
     if height % _STRIDE or width_of_image % _STRIDE or not height or not width_of_image:
         raise SetsupError(
-            f"sides of crops must be multiples of {_STRIDE} pixels, not {height} × {width_of_image}; crop images, for "
-            "example with --crop-size 128"
+            f"the height and width of crops must be positive multiples of {_STRIDE} pixels, not {height} × "
+            f"{width_of_image}; pass another crop size, such as --crop-size 128"
         )
     a, b, c, d, e, f = (scaled(size, width) for size in _WIDTHS)
     stages = {
@@ -101,7 +101,7 @@ class ViewDecoder(nn.Module):
         except (KeyError, TypeError):
             raise SetsupError(
                 "the decoder mirrors the encoder for rooms, but this encoder has the stages "
-                f"{', '.join(encoder.names)}; build it with nyu_view, or train with --method.encoder nyu"
+                f"{', '.join(encoder.names)}; build the encoder with nyu_view, or train with --method.encoder nyu"
             ) from None
         self.skips = skips
         a, b, c, d, e, f = (layer.out_channels for layer in mirrored)

@@ -113,7 +113,8 @@ def convolutional_vae(
     """
     if len(kernels) != len(channels) or not channels or any(kernel not in (2, 4) for kernel in kernels):
         raise SetsupError(
-            f"kernels must be 2 or 4 pixels for each of the channels {tuple(channels)}, not {tuple(kernels)}"
+            f"kernels must contain one size, 2 or 4 pixels, for each of the channels {tuple(channels)}, not "
+            f"{tuple(kernels)}"
         )
     smallest = (channels[-1], *halved_sides(image, len(channels)))
     size = math.prod(smallest)

@@ -108,7 +108,10 @@ def _classes(value: Any, label: str) -> tuple[str, ...]:
     cells = [cell for cell in value.reshape(-1)] if value.dtype == object else []
     names = tuple(str(cell.reshape(-1)[0]).strip() if _is_text(cell) else "" for cell in cells)
     if not 0 < len(names) <= _MOST_CLASSES or not all(names) or len(set(names)) != len(names):
-        raise DamagedFile(f"{label}: 'class_names' contains duplicates, or values that are not strings")
+        raise DamagedFile(
+            f"{label}: 'class_names' has {len(names):,} entries; expected 1 to {_MOST_CLASSES:,} different names, "
+            "each a non-empty string"
+        )
     return names
 
 

@@ -137,12 +137,14 @@ def _add(
 ) -> None:
     """Append an image and its objects."""
     if len(scene["objects"]) > _MOST_OBJECTS:
-        raise ValueError(f"{len(scene['objects']):,} objects, more than the limit of {_MOST_OBJECTS:,}")
+        raise ValueError(f"the scene has {len(scene['objects']):,} objects, more than the limit of {_MOST_OBJECTS:,}")
     right, front = (np.array(scene["directions"][name], float).reshape(3) for name in ("right", "front"))
     for number, thing in enumerate(scene["objects"]):
         for name, levels in ATTRIBUTES.items():
             if thing[name] not in levels:
-                raise ValueError(f"an object has the {name} {thing[name]!r}{did_you_mean(str(thing[name]), levels)}")
+                raise ValueError(
+                    f"an object has the unknown {name} {thing[name]!r}{did_you_mean(str(thing[name]), levels)}"
+                )
             attributes[name].append(thing[name])
         at, pixel = np.array(thing["3d_coords"], float).reshape(3), np.array(thing["pixel_coords"], float).reshape(3)
         numbers.append((float(thing["rotation"]), *at.tolist(), float(at @ right), float(at @ front), *pixel.tolist()))

@@ -149,7 +149,7 @@ def _add(
     height, width = frame["image"]["size"]
     if not (0 < height < 1 << 16 and 0 < width < 1 << 16):
         raise ValueError(
-            f"its image size is {height} × {width} pixels (height × width); expected sides from 1 to 65,535"
+            f"the size of its image is {height} × {width} pixels (height × width); expected sides from 1 to 65,535"
         )
     depth, mask, viewpoint = (frame.get(name) or {} for name in ("depth", "mask", "viewpoint"))
     texts["sequence"].append(str(frame["sequence_name"]))

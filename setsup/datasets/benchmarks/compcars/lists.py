@@ -129,7 +129,11 @@ def _attributes(content: bytes, label: str) -> dict[int, tuple[float, ...]]:
             values = []
         whole = [value for at, value in enumerate(values) if at != 2]  # displacement, in litres
         if len(values) != 1 + len(ATTRIBUTES) or not all(0 <= value <= _LARGEST for value in values):
-            raise DamagedFile(f"{label}: line {number} is {' '.join(words)[:80]!r}; expected six numbers", _FIX)
+            raise DamagedFile(
+                f"{label}: line {number} is {' '.join(words)[:80]!r}; expected {1 + len(ATTRIBUTES)} numbers from 0 "
+                f"to {_LARGEST:,}",
+                _FIX,
+            )
         if any(value != int(value) for value in whole) or int(values[0]) in attributes:
             raise DamagedFile(
                 f"{label}: line {number} contains a value that is not an integer, or repeats a model", _FIX

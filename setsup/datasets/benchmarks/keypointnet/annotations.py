@@ -142,7 +142,7 @@ def _check_name(name: str, pattern: re.Pattern[str]) -> None:
 
 def _semantic(number: int) -> int:
     if not isinstance(number, int) or not 0 <= number < 1 << 15:
-        raise ValueError(f"invalid semantic id {number!r}")
+        raise ValueError(f"invalid semantic id {number!r}; expected an integer from 0 to {(1 << 15) - 1:,}")
     return number
 
 

@@ -62,5 +62,7 @@ def prepare(root: Path | str | None = None, substitute: int = 0, seed: int = 0, 
     if not substitute:
         return []
     if root is None:
-        raise DataError("pass the folder of the substitute: setsup prepare multi-pie --root FOLDER ...")
+        raise DataError(
+            "the folder for the substitute is missing; pass it with `setsup prepare multi-pie --root FOLDER ...`"
+        )
     return [write_substitute(root, substitute, seed=seed, processes=processes)]

@@ -49,8 +49,8 @@ def read_split(path: Path, count: int) -> npt.NDArray[np.uint8]:
         both = rows[codes[rows] != _NEITHER]
         if len(both):
             raise DamagedFile(
-                f"{path}: the image {both[0] + 1} is in 'trainNdxs' and in 'testNdxs', {len(both):,} in total; "
-                "expected each image in only one part"
+                f"{path}: the image {both[0] + 1} is in both 'trainNdxs' and 'testNdxs' (images in both: "
+                f"{len(both):,}); expected each image in only one part"
             )
         codes[rows] = code
     return codes
@@ -98,13 +98,14 @@ def _numbers(path: Path, name: str, stored: Any, low: int, high: int, what: str)
     values = np.asarray(stored)
     if values.dtype.kind not in "uif" or not values.size:
         raise DataError(
-            f"{path}: {name!r} has dtype {values.dtype} and shape {values.shape}; expected numbers of {what} from "
-            f"{low} to {high:,}"
+            f"{path}: {name!r} has dtype {values.dtype} and shape {values.shape}; expected integers from {low} to "
+            f"{high:,} (numbers of {what})"
         )
     values = values.reshape(-1)
     wrong = ~((values >= low) & (values <= high) & (values == np.floor(values)))
     if wrong.any():
         raise DamagedFile(
-            f"{path}: {name!r} contains {values[np.argmax(wrong)]:g}; expected numbers of {what} from {low} to {high:,}"
+            f"{path}: {name!r} contains {values[np.argmax(wrong)]:g}; expected integers from {low} to {high:,} "
+            f"(numbers of {what})"
         )
     return values.astype(np.int64)

@@ -83,7 +83,7 @@ def read_keys(content: bytes, label: str, wanted: Sequence[str]) -> dict[str, fl
         value = float(words[1]) if len(words) > 1 and _NUMBER.fullmatch(words[1]) else np.nan
         if not np.isfinite(value):
             raise DamagedFile(
-                f"{label}: line {number} has {' '.join(words[1:2])[:40]!r}; expected the number {words[0]}"
+                f"{label}: {words[0]} in line {number} is {' '.join(words[1:2])[:40]!r}; expected a finite number"
             )
         values[words[0]] = value
     if missing := [name for name in wanted if name not in values]:

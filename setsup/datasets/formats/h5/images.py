@@ -66,7 +66,10 @@ def h5_dataset(path: Path | str, file: Any, name: str) -> Any:
 def check_storage(path: Path | str, stored: Any, what: str) -> None:
     """Refuse a dataset with data in other files, or that requires plug-ins or too much memory to read."""
     if stored.is_virtual or stored.external:
-        raise DataError(f"{path}: the dataset {what} stores its data in other files, which setsup does not open")
+        raise DataError(
+            f"{path}: the dataset {what} stores its data in other files, which setsup does not open; copy the data "
+            "into one file"
+        )
     unusual = [number for number in filters(stored) if number not in _FILTERS]
     if unusual:
         raise DataError(
@@ -76,9 +79,9 @@ def check_storage(path: Path | str, stored: Any, what: str) -> None:
     if math.prod(stored.chunks or ()) * stored.dtype.itemsize > _LARGEST_CHUNK:
         smaller = "x".join(map(str, _smaller(stored.chunks, stored.dtype.itemsize)))
         raise DataError(
-            f"{path}: the dataset {what} has chunks of shape {stored.chunks}, more than {_LARGEST_CHUNK:,} bytes each, "
-            "which cannot be read within 1 GB of memory; choose smaller chunks: "
-            f"`h5repack -l {stored.name}:CHUNK={smaller} {Path(path).name} repacked.h5`"
+            f"{path}: the dataset {what} has chunks of shape {stored.chunks}, each larger than {_LARGEST_CHUNK:,} "
+            "bytes, so it cannot be read within 1 GB of memory; choose smaller chunks: `h5repack -l "
+            f"{stored.name}:CHUNK={smaller} {Path(path).name} repacked.h5`"
         )
 
 

@@ -63,7 +63,9 @@ class MappedArray:
                 whole = np.memmap(self._path, np.uint8, "r")
                 self._array = np.ndarray(self.shape, self.dtype, whole, self._offset, self._strides)
             except OSError as error:
-                raise DamagedFile.unreadable(self._path, error, "restore it, and open it again") from error
+                raise DamagedFile.unreadable(
+                    self._path, error, "restore the file, and open the dataset again"
+                ) from error
             except (TypeError, ValueError) as error:
                 raise DataError(f"{self._path} was truncated after it was mapped; restore the complete file") from error
         return self._array

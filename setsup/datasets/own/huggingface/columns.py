@@ -108,7 +108,7 @@ class EncodedImages:
         channels = common_channels(headers)
         if mode is not None and (mode not in _CHANNELS or (mode == "L" and channels != 1)):
             raise DataError(
-                f"{images.label} specifies mode {mode}, to which setsup does not convert images; convert them with "
+                f"{images.label} specifies the mode {mode}, which setsup does not support; convert the images with "
                 "dataset.map, or leave out the column with image="
             )
         channels = channels if mode is None else _CHANNELS[mode]
@@ -198,5 +198,5 @@ def _numbers(array: Any, label: str) -> Array:
         shape.append(lengths[0])
         array = array.flatten()
     if array.null_count and not pa.types.is_floating(array.type):
-        raise DataError(f"{label} has missing values; fill them in, or remove these rows")
+        raise DataError(f"{label} has missing values; fill them in, or remove the rows without a value")
     return np.asarray(array.to_numpy(zero_copy_only=False)).reshape(shape)

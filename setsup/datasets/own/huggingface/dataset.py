@@ -133,7 +133,7 @@ def from_huggingface(
     whole, split = _join_splits(datasets, dataset)
     known = whole.info.dataset_name or (Path(name).name if name != "the dataset" else "huggingface")
     if not len(whole):
-        raise DataError(f"{name} has no rows")
+        raise DataError(f"{name} has no rows; expected at least one")
     features = leaves(whole.features)
     wanted = _check_wanted(image, features)
     _check(whole, name)

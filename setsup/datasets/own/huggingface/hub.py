@@ -138,7 +138,8 @@ def _ask(address: str, wanted: HubAddress) -> str | None:
         hub.HfApi().dataset_info(wanted.name, revision=wanted.revision, timeout=_TIMEOUT)
     except errors.RevisionNotFoundError as error:
         raise DataError(
-            f"{address}: {wanted.name} has no revision {wanted.revision!r} on the Hugging Face Hub"
+            f"{address}: {wanted.name} has no revision {wanted.revision!r} on the Hugging Face Hub; check the branch, "
+            "tag or commit after @"
         ) from error
     except errors.GatedRepoError as error:
         raise _gated(address, wanted) from error

@@ -257,7 +257,7 @@ class TestPosesOfData:
     @pytest.mark.parametrize(
         ("columns", "words"),
         [
-            ({"azimuth": [1.0, 2.0]}, r"expected the modality 'rotation', .* or the factors azimuth and elevation"),
+            ({"azimuth": [1.0, 2.0]}, r"expected the modality 'rotation' .* or the factors azimuth and elevation"),
             ({"azimuth": ["left", "right"], "elevation": [0, 1]}, "'azimuth' of arrays must contain numbers"),
         ],
     )
@@ -267,5 +267,5 @@ class TestPosesOfData:
 
     def test_matrices_of_another_shape(self) -> None:
         arrays = {"image": as_images(TEST), "rotation": np.zeros((40, 3), np.float32)}
-        with pytest.raises(DataError, match=r"'rotation' of arrays must be \(3, 3\) numbers, not \(3,\)"):
+        with pytest.raises(DataError, match=r"'rotation' of arrays must have the shape \(3, 3\), not \(3,\)"):
             read_rotations(setsup.from_arrays(arrays, {"number": np.arange(40)}))

@@ -90,19 +90,19 @@ def test_codebooks_are_random_rows_that_depend_on_their_number_only() -> None:
             np.ones((2, 3)),
             np.ones((4, 3)),
             [[0, 4]],
-            r"codebooks must be row numbers of the 4 renderings, of shape \(codebooks, size\)",
+            "row numbers of the renderings, from 0 to 3, not numbers from 0 to 4",
         ),
         (
             np.ones((2, 3)),
             np.ones((4, 3)),
             [[-1]],
-            r"codebooks must be row numbers of the 4 renderings, of shape \(codebooks, size\)",
+            "row numbers of the renderings, from 0 to 3, not numbers from -1 to -1",
         ),
         (
             np.ones((2, 3)),
             np.ones((4, 3)),
             np.zeros((0, 5)),
-            r"codebooks must be row numbers of the 4 renderings, of shape \(codebooks, size\)",
+            r"row numbers of the renderings, from 0 to 3, not the shape \(0, 5\)",
         ),
         (np.ones(3), np.ones((4, 3)), [[0]], "queries must be a non-empty array"),
         (np.ones((2, 3)), np.array([["a"]]), [[0]], "renderings of look_up must be an array of numbers"),
@@ -114,7 +114,7 @@ def test_what_is_wrong_is_said(queries: np.ndarray, renderings: np.ndarray, book
 
 
 def test_no_codebook_of_nothing() -> None:
-    with pytest.raises(SetsupError, match="codebooks must be drawn from at least one rendering"):
+    with pytest.raises(SetsupError, match="at least one rendering is required to draw codebooks"):
         draw_codebooks([])
     with pytest.raises(SetsupError, match="codebooks must be"):
         draw_codebooks([1], 0)

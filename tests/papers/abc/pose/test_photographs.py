@@ -163,5 +163,5 @@ def test_renderings_without_a_pose_are_no_estimate() -> None:
 def test_embeddings_of_unequal_lengths_are_refused() -> None:
     codebook = of_rotations(random_rotations(4))
     photographs = setsup.from_arrays(np.zeros((1, 4, 4, 1), np.uint8) + 9, {"number": [0]})
-    with pytest.raises(SetsupError, match="embeddings of photographs and renderings differ in length"):
+    with pytest.raises(SetsupError, match="embeddings of photographs and renderings must have the same length"):
         estimate_poses(trained(ReadsPose(), codebook), photographs, codebook)

@@ -138,7 +138,7 @@ def test_what_is_no_pose_is_refused():
             _made(names)
     for name in ("contrast", "magnitude_weight"):
         for wrong in (-1.0, math.nan, math.inf):
-            with pytest.raises(SetsupError, match=f"^{name}, a weight, must be a finite number of at least 0, not "):
+            with pytest.raises(SetsupError, match=f"^the weight {name} must be a finite number of at least 0, not "):
                 _made(**{name: wrong})
     with pytest.raises(DataError, match="images must have the shape"):
         _made().loss(_batch() | {"image": torch.zeros(4, 4, 3, 2, 3, 8, 8)})

@@ -78,9 +78,9 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
         unfinished, _ = members.matching(r"(?:.+/)?tracks/.+/recipe\.json")
         if len(unfinished):
             raise DataError(
-                f"{members.source} contains tracks but no {TABLE}, because the search for them was interrupted; start "
-                "it again to resume (`setsup prepare video-orbits`, or "
-                "setsup_papers.orbits.datasets.video_orbits.extract)"
+                f"{members.source} contains tracks but no {TABLE}, because the search for orbits was interrupted; "
+                "resume the search with `setsup prepare video-orbits`, or with "
+                "setsup_papers.orbits.datasets.video_orbits.extract"
             ) from None
         table, places = _of_frames(members)
     else:

@@ -130,7 +130,7 @@ def write_table(out: Path, clips: Sequence[Clip], recipe: dict[str, Any]) -> Pat
     empty = [clip.name for clip, part in zip(clips, parts, strict=True) if not part]
     if len(empty) == len(clips):
         raise DataError(
-            f"found no face in {clips[0].members.source}, in any of its {len(clips):,} videos; try another detector"
+            f"no face was found in any of the {len(clips):,} videos of {clips[0].members.source}; try another detector"
         )
     if empty:
         _log.warning("no face was found in %s of %s videos: %s", f"{len(empty):,}", f"{len(clips):,}", some(empty))

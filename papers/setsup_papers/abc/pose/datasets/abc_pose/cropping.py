@@ -60,7 +60,10 @@ def _between(first: float, last: float, count: int, length: int) -> npt.NDArray[
 def _need_area(sides: npt.NDArray[np.float64]) -> None:
     left, top, right, bottom = sides.tolist()
     if not (right > left and bottom > top):
-        raise DataError(f"a box must have an area inside the image, not {sides.tolist()}; exclude the image")
+        raise DataError(
+            f"the box (left, top, right, bottom) = {tuple(sides.tolist())} has no area inside the image; exclude the "
+            "image"
+        )
 
 
 def alpha_edges(image: Pixels) -> npt.NDArray[np.float64]:

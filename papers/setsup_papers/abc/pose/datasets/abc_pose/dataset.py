@@ -172,7 +172,10 @@ def open(
 def _renderings(dataset: Dataset, category: str, split: str, where: str) -> _Images:
     rows = dataset.factors.rows(where)
     if not len(rows):
-        raise DataError(f"shapenet-renderings contains no view for the {split} part of {category}s: {where}")
+        raise DataError(
+            f"shapenet-renderings contains no view for the {split} part of {category}s ({where}); fetch the missing "
+            "files"
+        )
     angles = [dataset.factors.codes(name, rows) for name in ("azimuth", "elevation")]
     pose = np.stack([*angles, np.zeros(len(rows))], axis=1).astype(np.float32)
     objects = dataset.factors.codes("object", rows).astype(np.int64)

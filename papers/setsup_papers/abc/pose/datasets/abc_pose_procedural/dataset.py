@@ -60,7 +60,8 @@ class ProceduralPose(BaseDataset):
         self._images, poses, self._pool = (read_npy(folder / name) for name in (IMAGES, POSES, BACKGROUNDS))
         if len(self._images) != rows or len(poses) != rows:
             raise DamagedFile(
-                f"{folder} contains {len(self._images):,} images, but {rows:,} were rendered; render it again"
+                f"{folder} contains {len(self._images):,} images and {len(poses):,} poses, but {rows:,} images were "
+                "rendered; render the folder again"
             )
         self._source = folder
         self.factors = _table(blocks, np.asarray(poses))
