@@ -135,8 +135,10 @@ def _numbers(name: str, column: Array, classes: bool) -> tuple[Factor, Array]:
 
 def _objects(name: str, values: list[Any], classes: bool) -> tuple[Factor, Array]:
     kinds = set(map(type, values))
-    if len(kinds) == 1 and issubclass(*kinds, np.generic) and (array := np.asarray(values)).dtype.kind in "biufMU":
-        return encode_column(name, array, classes)
+    if len(kinds) == 1 and isinstance(values[0], np.generic):
+        array = np.asarray(values)
+        if array.dtype.kind in "biufMU":
+            return encode_column(name, array, classes)
     if not kinds <= _PLAIN:
         values = [value if type(value) in _PLAIN else _value(name, row, value) for row, value in enumerate(values)]
         kinds = set(map(type, values))
@@ -172,7 +174,8 @@ def _value(name: str, row: int, value: Any) -> Any:
         if isinstance(plain, str | int | float):
             return plain
         if isinstance(plain, Real | Decimal):  # also a long double, whose item is one
-            return int(plain) if int(plain) == plain else float(plain)
+            number: Any = plain
+            return int(number) if int(number) == number else float(number)
         if isinstance(plain, datetime) and plain.tzinfo is not None:
             return _trim(plain.astimezone(UTC).replace(tzinfo=None).isoformat(" ")) + "Z"
         if isinstance(plain, date | time):
