@@ -24,6 +24,7 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("setsup needs Python 3.11 or newer, not " + sys.version.split()[0] + ": make $(MAKECMDGOALS) PYTHON=python3.11")'
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "this Python lacks the venv module: apt install python3-venv, or make $(MAKECMDGOALS) PYTHON=another python"; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install --upgrade --constraint constraints.txt pip || echo "pip was not upgraded: an old one takes longer"
 
 # a stamp says which extras the environment has; it ages when the requirements change
 $(STAMPS)/core: pyproject.toml constraints.txt | $(VENV)/bin/python
@@ -52,7 +53,8 @@ types: $(STAMPS)/all
 docs: $(STAMPS)/all
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+# two more than there are cores: a test that waits, for a process or a page, leaves its core to another
+PYTEST := $(BIN)/python -m pytest --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 2)) --dist loadfile
 # tests of code of other libraries, which are installed beside the benchmarks; on one core, beside types and docs
 OTHERS := tests/docs/test_other_libraries.py
 

@@ -4,6 +4,7 @@ By the clock, in one and in two threads on either side. Both begin with pictures
 tensors that a network gets. Libraries of augmentations are shown on DCoDR's, whose four operations all of them have.
 """
 
+import functools
 import importlib
 import itertools
 import os
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measure import Side, alternate, ratio
+from benchmarks.measure import Side, alternate, ratio, sized
 from benchmarks.peers import peer
 from benchmarks.rows import Bound, Row, at_least, rate
 
@@ -151,7 +152,7 @@ def _alike(ours: Make, other: Make) -> bool:
     """Whether results of many calls have the same mean and deviation."""
     of = []
     for make in (ours, other):
-        made = (make() for _ in range(8))
+        made = (make() for _ in range(sized(8, 2)))
         found = np.stack([np.asarray(one[0] if isinstance(one, list) else one).reshape(-1) for one in made])
         of.append((found.mean(), found.std()))
     return all(abs(a - b) < LEAST_ALIKE * b for a, b in zip(*of, strict=True))
@@ -197,6 +198,7 @@ def _each(one: Any, item: Item, given: Any, pool: Any) -> Make:
     return lambda: one.stacked((map if pool is None else pool.map)(item, given))
 
 
+@functools.cache
 def _pictures(count: int, height: int, width: int, channels: int = 3) -> np.ndarray:
     """Waves of colour with some noise, uint8."""
     generator = np.random.default_rng(0)

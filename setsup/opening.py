@@ -69,7 +69,7 @@ def open(
     kind: SourceKind | None = None,
     **options: Any,
 ) -> Dataset:
-    r"""Open a dataset, whatever holds it; nothing is downloaded, but what ``hf:owner/name`` names.
+    r"""Open a dataset from any source; nothing is downloaded except ``hf:owner/name``.
 
     Parameters
     ----------
@@ -79,22 +79,22 @@ def open(
         - the address of shards: ``"s3://bucket/shapes"``;
         - the name of a benchmark, one of :func:`setsup.names`;
         - a folder that ``setsup render`` or ``setsup shard`` wrote, or of tars that ``setsup index`` indexed;
-        - a table in a CSV, Parquet or JSON lines file, as :func:`setsup.open_table` takes it;
-        - a manifest that describes images and their factors, ``"birds.yaml"``: docs/datasets/described.md;
-        - a folder of images, or a zip or tar of one, as :func:`setsup.datasets.open_images` takes it;
-        - a folder of photographs with homographies, as :func:`setsup.correspondence.open_photographs` takes it;
-        - an ``.npz`` file, or a ``.npy`` with ``factors=``, as :func:`setsup.datasets.open_arrays` takes them;
+        - a table in a CSV, Parquet or JSON lines file, as for :func:`setsup.open_table`;
+        - a manifest that describes images and their factors, such as ``"birds.yaml"``; see docs/datasets/described.md;
+        - a folder of images, or a zip or tar of one, as for :func:`setsup.datasets.open_images`;
+        - a folder of photographs with homographies, as for :func:`setsup.correspondence.open_photographs`;
+        - an ``.npz`` file, or a ``.npy`` with ``factors=``, as for :func:`setsup.datasets.open_arrays`;
         - a folder that ``save_to_disk`` of Hugging Face ``datasets`` wrote;
         - ``"hf:owner/name"``, ``"hf:owner/name@revision"`` or ``"hf:owner/name/config"``: a dataset of the Hugging
-          Face Hub, as :func:`setsup.datasets.open_hub` takes it.
+          Face Hub, as for :func:`setsup.datasets.open_hub`.
 
         A string that is both a name and a path is the name: write ``"./mnist"`` or ``Path("mnist")`` for the path.
     root : Path or str, optional
         Folder of a benchmark's published files, as for :func:`setsup.load`, or of the files of a manifest.
     split : str, optional
-        A split or one part of it, such as ``"train"``; only its rows are kept, and renumbered.
+        A split or one part of it, such as ``"train"``; only its rows are kept, and they are renumbered.
     where : str, optional
-        Expression over the factors, such as ``"digit != 9"``; only the rows for which it holds are kept, and
+        Expression over the factors, such as ``"digit != 9"``; only rows that satisfy it are kept, and they are
         renumbered.
     kind : str, optional
         Kind of the source; by default it is detected: ``"benchmark"``, ``"rendered"``, ``"shards"``,
@@ -112,8 +112,8 @@ def open(
     Raises
     ------
     DataError
-        When the source does not exist, could be of two kinds, or does not take an option; when its files are missing
-        or damaged.
+        When the source does not exist, could be of two kinds, or does not have an option; when its files are missing or
+        damaged.
     FactorError
         When ``where`` is not an expression over the dataset's factors.
 

@@ -31,7 +31,7 @@ _LINES = {
     "download resumes",
     "prepare": "convert slow-to-read files to memory-mapped arrays",
     "sample": "draw sets, print what is fixed and what varies, and write a contact sheet and replayable draws",
-    "render": "render scenes to a folder: images, depth, normals, instances; an interrupted run resumes",
+    "render": "render images, depth, normals and instances of scenes to a folder; an interrupted run resumes",
     "pairs": "render pairs of views and plot their pixel correspondences and occluded pixels",
     "shard": "write a dataset as WebDataset tars with a factor index; an interrupted run resumes",
     "index": "index existing WebDataset tars, so that they can be sampled by their factors",
@@ -42,7 +42,7 @@ _LINES = {
     "report": "compare the results of your runs with the paper's",
     "explore": "view datasets and draws on a page in the browser, or export the page as files",
     "bench": "measure throughput on this machine: draws and images per second",
-    "doctor": "check what works on this machine: packages, torch, GL, disk",
+    "doctor": "check what works on this machine: packages, torch, GL and disk",
     "cache": "list the contents and size of the cache, or clear it",
 }
 """Lines of help of the modules of :mod:`setsup_cli.commands`."""
@@ -50,7 +50,7 @@ _LINES = {
 _ABOUT = "Sample sets, domains, orbits and triplets of images, for weakly supervised representation learning."
 
 _EXAMPLES = {
-    "setsup sample --inactive wall_hue": "two sets of images with one wall hue in each",
+    "setsup sample --inactive wall_hue": "two sets of images, each with a fixed wall hue",
     "setsup sample photos.csv --inactive subject": "your own images, listed in a table with their factors",
     "setsup datasets": "the benchmarks that setsup reads",
 }
@@ -61,8 +61,8 @@ _OPTIONS = {
     "--install-completion": "show what shell completion would install; with --yes, install it",
 }
 _COMMON = (
-    "All subcommands accept --json (output JSON), --quiet, -q (hide progress and advice on standard error) and "
-    "--verbose, -v (log details to standard error)."
+    "All subcommands accept --json (output JSON), --quiet or -q (hide progress and advice on standard error) and "
+    "--verbose or -v (log details to standard error)."
 )
 _BESIDE = 60
 """Columns from which a description stands beside its name."""

@@ -35,81 +35,84 @@ Number = int | Mapping[Any, int]
 
 
 class BatchSampler:
-    """Batches of row numbers from labels: the ``batch_sampler`` of torch's ``DataLoader``, or of a loop of your own.
+    """Batches of row numbers from labels: the ``batch_sampler`` of torch's ``DataLoader``, or of your own loop.
 
     Exactly one of ``classes``, ``domains``, ``batch_size``, ``pairs``, ``triplets`` and ``episodes`` says how a batch
     is drawn. Each is one of the samplers, with the same draws as its class for the same seed:
 
     - ``classes=P, per_class=K``: K rows of each of P classes [1]_, :class:`setsup.DomainSampler`. Of D classes, each is
       drawn P/g times in a round of D/g batches, where g = gcd(D, P), and the rows of a class equally often over its
-      rounds, or by ``weights``. A single pass need not have every row.
-    - ``domains=P, per_domain=K``: the same, of domains.
-    - ``batch_size=B``: every row once per pass, :class:`setsup.EpochSampler`; with ``drop_last``, all but the last
-      rows of the pass's order; with ``weights``, rows by weight, some several times and some never.
+      draws, or by ``weights``. A single pass need not have every row.
+    - ``domains=P, per_domain=K``: the same for domains.
+    - ``batch_size=B``: every row once per pass, :class:`setsup.EpochSampler`; with ``drop_last``, all but the last rows
+      of the pass; with ``weights``, rows by weight, some several times and some never.
     - ``pairs=N``: N pairs of two rows of one class, :class:`setsup.SetSampler` with sets of two; classes are uniform
       and may coincide. For pairs of different classes, use ``classes=N, per_class=2``.
-    - ``triplets=N``: N times anchor, positive, negative, :class:`setsup.TripletSampler`: the anchor is uniform over the
-      rows of classes with two or more, the positive over the other rows of its class, the negative over the rows of all
-      other classes, also of those with a single row; or by ``weights``.
+    - ``triplets=N``: N triplets, :class:`setsup.TripletSampler`. The anchor is uniform over the rows of classes of two
+      or more, the positive over the other rows of its class, the negative over the rows of all other classes, including
+      classes of one row; or each by ``weights``.
     - ``episodes=(N, K, Q)``: N classes with K support and Q query rows each, class after class, support first
       [2]_, :class:`setsup.EpisodeSampler`.
 
     An item is a list of row numbers in the order of the draw, set after set, without padding. Rows with an unknown
-    label (None, NaN, empty string, masked) are in no class; the report counts them.
+    label (None, NaN, masked or an empty string) belong to no class; the report counts them.
 
     **Passes.** Each ``iter`` is one pass. Pass p has the global steps p·n to (p + 1)·n − 1 of the sampler, where n is
-    ``steps`` times the number of ranks; else the length of the epoch for ``batch_size``; else ⌊rows/rows of a batch⌋,
-    at least 1, of the drawable rows of classes that are large enough. So n is a length, and only ``batch_size`` without
-    ``weights`` covers the rows in each pass. A pass that is left early is not continued by the next ``iter``, but by a
-    batch sampler that loads its state. :meth:`set_epoch` selects a pass.
+    ``steps`` times the number of ranks if ``steps`` is given, the length of the epoch for ``batch_size``, and otherwise
+    ⌊drawable rows of large enough classes/rows of a batch⌋, at least 1. Only ``batch_size`` without ``weights`` covers
+    all rows in each pass. The next ``iter`` does not continue a pass that was left early; a batch sampler that loads
+    its state does. :meth:`set_epoch` selects a pass.
 
     **Ranks.** Without ``rank`` and ``world``, each ``iter`` reads them from torch's process group, if one is
-    initialised; else there is one rank. Rank r takes the draws r, r + world, … of a pass, whole draws, and all ranks
-    get ⌈n/world⌉: in the last round, −n mod world ranks repeat the last draw, as :meth:`report` says. accelerate, and
-    with it Hugging Face's Trainer and sentence-transformers, gets the draws of all ranks and divides them;
-    ``split_batches`` and ``dispatch_batches``, which cut batches, are refused. Lightning needs
-    ``use_distributed_sampler=False``; Ray Train's ``prepare_data_loader`` needs ``add_dist_sampler=False``, or it
-    silently leaves the batch sampler out.
+    initialised; else there is one rank. Rank r takes the draws r, r + world, … of a pass, as whole draws, and all ranks
+    get ⌈n/world⌉ draws: in the last round, −n mod world ranks repeat the last draw of the pass, as :meth:`report` says.
+    Under accelerate, Hugging Face's Trainer and sentence-transformers, the sampler yields the draws of all ranks,
+    because these give whole batches to their processes in turn; ``split_batches`` and ``dispatch_batches``, which cut
+    batches, raise an error. Lightning needs ``use_distributed_sampler=False``; Ray Train's ``prepare_data_loader``
+    needs ``add_dist_sampler=False``, without which it silently drops the batch sampler.
 
-    **Resuming.** :meth:`state_dict` has the position as a number of draws of all ranks together, so a run resumes on
-    any number of ranks. It counts requested batches, which is exact with ``num_workers=0`` and in torchdata's
-    ``StatefulDataLoader``; a DataLoader with workers requests batches ahead, so pass it the number that arrived.
+    **Resuming.** :meth:`state_dict` contains the position as a number of draws of all ranks together, so a run resumes
+    on any number of ranks. It counts requested batches, which is exact with ``num_workers=0`` and in torchdata's
+    ``StatefulDataLoader``; a DataLoader with workers requests batches ahead, so pass :meth:`state_dict` the number of
+    batches that arrived.
 
     Parameters
     ----------
     labels : (rows,) list, array, tensor or column; mapping, data frame or FactorTable of several
         One label per row: strings, numbers, booleans, dates or times. Columns may be of pandas, polars, Arrow or
-        Hugging Face. Where there are several columns, a number goes with the name of its column:
+        Hugging Face. If there are several columns, a number is given with the name of its column:
         ``classes={"identity": 8}``, or ``{("identity", "camera"): 8}`` for combinations; other columns are not read.
-        ``batch_size`` needs no labels, only their number: anything with a length, such as the dataset.
+        ``batch_size`` needs only their number, so anything with a length will do, such as the dataset.
     classes, domains : int or mapping, optional
         Classes, or domains, per batch.
     per_class, per_domain : int, optional
-        Rows of each.
+        Rows per class, or per domain.
     batch_size : int, optional
         Rows per batch.
     shuffle : bool
-        For ``batch_size``: whether each pass has its own random order, or that of the rows.
+        For ``batch_size``: whether each pass has a different random order, or the order of the rows.
     drop_last : bool
         For ``batch_size``: leave out the last rows of a pass that do not fill a batch; otherwise its last batch is
-        smaller. Other ways have no partial batches.
+        smaller. Other ways of drawing do not have partial batches.
     weights : (rows,) float or str, optional
-        Relative probability of each row within its class, or among all; or the column that has it, as 32-bit floats.
-        Rows of weight 0, and of unknown weight, are never drawn.
+        Relative probability of each row within its class, or among all rows; or the column that contains it, which is
+        stored as 32-bit floats. Rows of weight 0, and of unknown weight, are never drawn.
     pairs, triplets : int or mapping, optional
         Pairs, or triplets, per batch.
     episodes : (int, int, int) or mapping, optional
         Classes, support rows and query rows of an episode.
     on_small_group : str
-        What to do with classes of too few rows: ``error`` raises an error, ``drop`` leaves them out, ``short`` takes
-        all their rows, so that batches differ in size and a pair may be a single row, ``replace`` draws with
-        replacement. Triplets and episodes have ``error`` and ``drop``; of triplets, ``drop`` leaves out anchors alone.
+        What to do with classes that have too few rows: ``error`` raises an error, ``drop`` leaves them out, ``short``
+        takes all their rows, so that batches differ in size and a pair may be a single row, ``replace`` draws with
+        replacement. Triplets and episodes accept only ``error`` and ``drop``, which leaves out only anchors of
+        triplets.
     epochs : int, optional
-        Number of passes: iterating pass ``epochs`` ends at once, with one warning in the log. None: passes never end.
+        Number of passes: iterating pass ``epochs`` ends at once, with one warning in the log. With None, passes never
+        end.
     steps : int, optional
         Batches per rank in a pass.
     start : int
-        First draw, counted over all ranks and passes: the pass that contains it has only its rest.
+        First draw, counted over all ranks and passes: the pass that contains it begins there.
     rank, world : int, optional
         This rank, and the number of ranks; both or neither.
     seed : int
@@ -118,12 +121,13 @@ class BatchSampler:
     Attributes
     ----------
     sampler : Sampler
-        The sampler behind the batches, with :meth:`set_epoch` of these batches, which Lightning calls there.
+        The sampler that draws the batches; Lightning calls its ``set_epoch``, which is that of the batches.
 
     Raises
     ------
     SamplerError, FactorError
-        If no way of drawing is given, or two; if labels are not one per row; if classes are too few or too small.
+        If no way of drawing is given, or several; if there is not one label per row; if there are too few classes or
+        rows.
 
     References
     ----------
@@ -202,7 +206,7 @@ class BatchSampler:
     def batch_size(self) -> int:
         """Not offered: trainers that look for it cut batches, or fill them with rows of others."""
         refuse_cut_batches()
-        raise AttributeError("a batch sampler of setsup has no batch_size: its batches are whole draws")
+        raise AttributeError("setsup's batch samplers have no batch_size, because each batch is a whole draw")
 
     def __iter__(self) -> Iterator[list[int]]:
         """Row numbers of this rank's batches in the next pass, which begins at the first ``next``."""

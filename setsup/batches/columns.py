@@ -212,7 +212,7 @@ def _factor(name: str, kind: Kind, levels: Sequence[Any] | None) -> Factor:
 def _whole(name: str, levels: Sequence[Any]) -> list[Any]:
     """Numbers as integers, if all are whole."""
     if any(level in (np.inf, -np.inf) for level in levels):
-        raise FactorError(f"{_of(name)} has an infinite label; expected finite numbers, or NaN for unknown ones")
+        raise FactorError(f"{_of(name)} has an infinite label; expected finite numbers, or NaN for unknown labels")
     return list(map(int, levels)) if all(int(level) == level for level in levels) else list(map(float, levels))
 
 

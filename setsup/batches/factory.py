@@ -22,7 +22,7 @@ class BatchSamplerFactory:
         for name in ("labels", "rank", "world"):
             if name in options:
                 raise SamplerError(
-                    f"a factory of batch samplers takes no {name}=, which the trainer gives; leave it out"
+                    f"a factory of batch samplers does not accept {name}=, because the trainer passes it; leave it out"
                 )
         self._way = read_way(options)
         self._make, self._options = make, dict(options)
@@ -42,9 +42,10 @@ class BatchSamplerFactory:
         ``generator`` is not needed.
         """
         if batch_size is not None and not (is_integer(batch_size) and batch_size == self._way.rows):
+            made = f"{_describe(self._way)} makes batches of {self._way.rows:,}"
             raise SamplerError(
-                f"the trainer requests batches of {abbreviate(batch_size)} rows, but {_describe(self._way)} has "
-                f"{self._way.rows:,}; set per_device_train_batch_size={self._way.rows} (and "
+                f"the trainer requests batches of {abbreviate(batch_size)} rows, but {made}; set "
+                f"per_device_train_batch_size={self._way.rows} (and "
                 f"per_device_eval_batch_size={self._way.rows} if you evaluate with labels)"
             )
         options = {"seed": seed, **self._options}
@@ -64,8 +65,9 @@ class BatchSamplerFactory:
                     return dataset, {self._way.option: {name: self._options[self._way.option]}}
                 return dataset[name], {}
         raise SamplerError(
-            f"the dataset has none of the label columns {listed(names)}, but {listed(columns)}; name the label column, "
-            f"as in {self._way.option}={{'label': {self._way.numbers[0]}}}"
+            f"the dataset has none of the label columns {listed(names)} (its columns are "
+            f"{listed(columns) or 'none'}); name the label column, as in {self._way.option}={{'label': "
+            f"{self._way.numbers[0]}}}"
         )
 
 

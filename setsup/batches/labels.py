@@ -58,7 +58,9 @@ def column_names(labels: Any) -> Columns | None:
     """Names of the columns of a mapping or a data frame; None for a single column."""
     names = getattr(labels, "column_names", None)  # of Arrow and of Hugging Face
     if isinstance(names, Mapping):
-        raise SamplerError(f"labels has the splits {listed(map(str, names))}; pass one of them, as in dataset['train']")
+        raise SamplerError(
+            f"labels has several splits ({listed(map(str, names))}); pass one of them, as in dataset['train']"
+        )
     if isinstance(labels, Mapping):
         return tuple(labels)
     if names is None and not callable(getattr(labels, "columns", None)):
@@ -122,7 +124,7 @@ def _lengths(labels: Any, names: Columns) -> dict[str, int]:
 
 
 def _no_columns() -> SamplerError:
-    return SamplerError("labels has no columns; pass one label per row, or a mapping of column names to them")
+    return SamplerError("labels has no columns; pass one label per row, or a mapping of column names to labels")
 
 
 def _rows(number: int) -> tuple[Factor, Array]:

@@ -149,8 +149,8 @@ class Progress:
             return self.live.place(self.passes, delivered)
         if delivered is not None and not (is_integer(delivered) and delivered == 0):
             raise SamplerError(
-                f"delivered={abbreviate(delivered)} batches cannot have arrived, for none were requested since this "
-                "pass was selected or loaded; count the batches of the present loop"
+                f"delivered={abbreviate(delivered)} is impossible, because no batches were requested since this pass "
+                "was selected or loaded; count only the batches of the present loop"
             )
         return self.next(processes)
 
@@ -187,26 +187,28 @@ def read_state(state: Any, table: FactorTable, arguments: Mapping[str, Any], pas
     whole = [int(number) for number in numbers if is_integer(number) and 0 <= number < LAST]
     if len(whole) != len(keys) or "fingerprint" not in state or not isinstance(state.get("arguments"), Mapping):
         raise SamplerError(
-            "the state of a batch sampler must have delivered, pass, steps, fingerprint and arguments, as state_dict() "
-            f"returns them, not {abbreviate(state)}; of a position of setsup.loader, pass the number of draws as start="
+            "the state of a batch sampler must have delivered, pass, steps, fingerprint and arguments, as "
+            f"state_dict() returns them, not {abbreviate(state)}; to resume from a position of setsup.loader, pass "
+            "its number of draws as start="
         )
     draw, number, done = whole
     if not table.has_fingerprint(state["fingerprint"]):
         raise SamplerError(
-            f"the state was saved for labels with the fingerprint {state['fingerprint']}, and these have "
-            f"{table.fingerprint}; load it into a batch sampler of the same labels, in the same order"
+            f"the state was saved for labels with the fingerprint {state['fingerprint']}, but the labels of this batch "
+            f"sampler have {table.fingerprint}; load the state into a batch sampler of the same labels, in the same "
+            "order"
         )
     saved = state["arguments"]
     other = [name for name in {**saved, **arguments} if saved.get(name) != arguments.get(name)]
     if other:
         raise SamplerError(
-            f"the state at draw {draw:,} was saved with {_words(saved, other)}, and this batch sampler has "
+            f"the state at draw {draw:,} was saved with {_words(saved, other)}, but this batch sampler has "
             f"{_words(arguments, other)}; create it with the same arguments, or pass start={draw} to begin there"
         )
     if passes.steps is None and not number * passes.draws <= draw <= (number + 1) * passes.draws:
         raise SamplerError(
-            f"the state is damaged: draw {draw:,} is not in pass {number:,} of {passes.draws:,} draws; load the state "
-            f"of another checkpoint, or pass start={draw}"
+            f"the state is damaged: draw {draw:,} lies outside pass {number:,}, which has {passes.draws:,} draws; load "
+            f"the state of another checkpoint, or pass start={draw}"
         )
     return Position(number, draw, done)
 

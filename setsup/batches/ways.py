@@ -78,11 +78,11 @@ class Way:
 
     @property
     def each_name(self) -> str:
-        """What asks for these rows, as the caller writes it."""
+        """What requires these rows, as the caller writes it."""
         if self.option in _ROWS_OF_EACH:
             return f"{_ROWS_OF_EACH[self.option]}={self.each}"
         what = {"pairs": "a pair", "triplets": "anchor and positive", "episodes": "support and query"}
-        return f"the {self.each} rows of {what[self.option]}"
+        return f"{what[self.option]} ({self.each} rows)"
 
     @property
     def noun(self) -> str:
@@ -95,7 +95,7 @@ def read_way(given: Mapping[str, Any]) -> Way:
     chosen = [name for name in WAYS if given.get(name) is not None]
     if not chosen:
         raise SamplerError(
-            "batch_sampler needs one way of drawing; pass classes= with per_class=, domains= with per_domain=, "
+            "batch_sampler requires one way of drawing; pass classes= with per_class=, domains= with per_domain=, "
             "batch_size=, pairs=, triplets= or episodes="
         )
     if len(chosen) > 1:
@@ -104,7 +104,7 @@ def read_way(given: Mapping[str, Any]) -> Way:
     for option, each in _ROWS_OF_EACH.items():
         if given.get(each) is not None and option != chosen[0]:
             raise SamplerError(
-                f"{each}={abbreviate(given[each])} goes with {option}=, not with {chosen[0]}=; leave one of them out"
+                f"{each}={abbreviate(given[each])} applies to {option}=, not to {chosen[0]}=; leave out one of the two"
             )
     option = chosen[0]
     columns, number = _column_of(option, given[option])
@@ -116,7 +116,10 @@ def read_way(given: Mapping[str, Any]) -> Way:
     if option in _ROWS_OF_EACH:
         each = _ROWS_OF_EACH[option]
         if given.get(each) is None:
-            raise SamplerError(f"{option}={abbreviate(given[option])} needs the rows of each; pass {each}= too")
+            raise SamplerError(
+                f"{option}={abbreviate(given[option])} requires the number of rows per {_NAMED[option]}; pass {each}= "
+                "too"
+            )
         numbers = (*numbers, check_integer(given[each], each, SamplerError, 1, MOST_ROWS))
     return Way(option, columns, numbers)
 
@@ -133,7 +136,9 @@ def _column_of(option: str, value: Any) -> tuple[tuple[Any, ...] | None, Any]:
     ((name, number),) = value.items()
     columns = name if isinstance(name, tuple) else (name,)
     if not columns:
-        raise SamplerError(f"{option} names no column; pass one, such as {{'identity': 8}}")
+        raise SamplerError(
+            f"{option} contains an empty tuple of columns; pass at least one column, such as {{'identity': 8}}"
+        )
     return columns, number
 
 
@@ -168,7 +173,8 @@ def make_sampler(
         return _epochs(way, table, shuffle, drop_last, weights, on_small_group, seed)
     if not shuffle:
         raise SamplerError(
-            f"shuffle=False is for batch_size=, which has an order of rows; {way.option}= draws at random: leave it out"
+            f"shuffle=False applies only to batch_size=, which can draw rows in order; {way.option}= draws at random, "
+            "so leave out shuffle="
         )
     rows = _check_groups(way, table, names, weights, on_small_group)
     options = {"weights": weights, "on_small_group": on_small_group, "seed": seed}
@@ -180,15 +186,15 @@ def _epochs(
 ) -> tuple[Sampler, int]:
     if on_small_group != "error":
         raise SamplerError(
-            f"on_small_group={on_small_group!r} is for ways of drawing with classes; batch_size= draws rows "
-            "of any class: leave it out"
+            f"on_small_group={on_small_group!r} applies only to ways of drawing with classes; batch_size= draws rows "
+            "of any class, so leave out on_small_group="
         )
     mask, _ = drawable_rows(table, None, weights)
     rows = len(table) if mask is None else int(mask.sum())
     if drop_last and 0 < rows < way.numbers[0]:
         raise SamplerError(
-            f"batch_size={way.numbers[0]} exceeds the {rows:,} rows; lower it, or pass drop_last=False for a smaller "
-            "batch"
+            f"batch_size={way.numbers[0]} exceeds the {rows:,} rows; lower batch_size=, or pass drop_last=False for a "
+            "smaller batch"
         )
     partial = "drop" if drop_last else "pad"
     sampler = EpochSampler(table, way.numbers[0], shuffle=shuffle, partial=partial, weights=weights, seed=seed)  # type: ignore[arg-type]
@@ -205,11 +211,17 @@ def _check_groups(way: Way, table: FactorTable, names: tuple[str, ...], weights:
     sizes = groups.sizes if on_small_group in ("short", "replace") else groups.sizes[~few]
     of = f"{len(groups):,} {way.noun}{_plural(way.noun, len(groups))} of {', '.join(names)}"
     if not len(sizes):
-        raise SamplerError(f"none of the {of} has {way.each_name} or more; ask for fewer rows, or pass other labels")
+        raise SamplerError(
+            f"none of the {of} has enough rows for {way.each_name}; request fewer rows, or pass labels with more rows "
+            f"per {way.noun}"
+        )
     if way.option == "triplets" and len(groups) < 2:
-        raise SamplerError("triplets= needs negatives of another class, and labels has a single one; pass other labels")
+        raise SamplerError(
+            "triplets= requires negatives of another class, but labels has only one class; pass labels with at least "
+            "two classes"
+        )
     if len(sizes) < way.classes:
-        which = f"the {len(sizes):,} of {of} with {way.each_name} or more" if few.any() else f"the {of}"
+        which = f"the {len(sizes):,} of {of} with enough rows for {way.each_name}" if few.any() else f"the {of}"
         raise SamplerError(f"{way.option}={way.classes} exceeds {which}; lower {way.option}=")
     return int(sizes.sum())
 
@@ -223,8 +235,8 @@ def _small_groups(way: Way, table: FactorTable, groups: Groups, few: np.ndarray[
         policies += ", 'short' takes all their rows, 'replace' draws with replacement"
     have = f"{way.noun}{_plural(way.noun, 2)} {'has' if len(which) == 1 else 'have'}"
     return (
-        f"{len(which):,} of {len(groups):,} {have} fewer rows than {way.each_name}, the smallest: {named}; pass "
-        f"on_small_group= ({policies}), or ask for fewer rows"
+        f"{len(which):,} of {len(groups):,} {have} too few rows for {way.each_name}, the smallest: {named}; pass "
+        f"on_small_group= ({policies}), or request fewer rows"
     )
 
 

@@ -96,7 +96,8 @@ def stored(
     """Pairs of rows of a dataset that stores partners: the ``match`` of rendered pairs on disk."""
     if not set(OWN) <= set(dataset.modalities) or not {PAIR, VIEW} <= set(dataset.factors.names):
         raise SetsupError(
-            f"{dataset.name} does not store {' and '.join(OWN)} of pairs; render it as RenderedPairs with both"
+            f"{dataset.name} does not store the modalities {' and '.join(OWN)} of pairs; render the dataset as "
+            "RenderedPairs with both modalities"
         )
     (pair1, pair2), (view1, view2) = (dataset.factors.codes(name, [row1, row2]) for name in (PAIR, VIEW))
     if pair1 != pair2 or view1 == view2:
@@ -169,7 +170,7 @@ def view_size(dataset: Any, row: int, name: str = "image") -> tuple[int, int]:
     modality = dataset.modalities.get(name)
     height, width = (None, None) if modality is None else modality.shape[:2]
     if modality is not None and modality.color and (height is None or width is None):
-        raise several_sizes(f"those of {dataset.name} have several")
+        raise several_sizes(f"the images of {dataset.name} have several sizes")
     if height is None or width is None:
         raise SetsupError(
             f"the size of the views of {dataset.name} is unknown; pass a RenderedDataset, a folder written by `setsup "

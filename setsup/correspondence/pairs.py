@@ -128,8 +128,8 @@ def affine_pairs(keys: Words, image: Size, size: Size, *, shift: int | None = No
     most = size[0] // 4 if shift is None else shift
     if np.ndim(keys) != 1 or np.asarray(keys).dtype.kind not in "iu":
         raise DataError(
-            "keys must be a 1-D array of unsigned integers, such as setsup.random.fold returns, not of shape "
-            f"{np.shape(keys)}"
+            "keys must be a 1-D array of unsigned integers, such as setsup.random.fold returns, not "
+            f"{np.asarray(keys).dtype} of shape {np.shape(keys)}"
         )
     words = random.fold(np.asarray(keys, dtype=np.uint64)[:, None], np.arange(_PIXELS + 1, dtype=np.uint64))
     source = _source(image, size, most)

@@ -152,7 +152,7 @@ def open_photographs(folder: Path | str, size: tuple[int, int] | None = None) ->
             views.append(view)
             matrices.append(matrix)
     if not files:
-        raise DataError(f"{folder} has no pixel correspondences of its photographs; add {HOMOGRAPHIES}")
+        raise DataError(f"{folder} has no pixel correspondences for its photographs; add {HOMOGRAPHIES}")
     factors = [
         Factor("scene", Kind.NOMINAL, tuple(sorted(set(scenes)))),
         Factor("view", Kind.ORDINAL, tuple(sorted(set(views)))),
@@ -164,7 +164,7 @@ def open_photographs(folder: Path | str, size: tuple[int, int] | None = None) ->
 def _scenes(folder: Path) -> list[Path]:
     """Folders of one scene each: all within a folder, or itself."""
     if not folder.is_dir():
-        raise DataError(f"{folder} is not a folder; pass one with photographs and homographies")
+        raise DataError(f"{folder} is not a folder; pass a folder that contains photographs and homographies")
     within = sorted({path.parent for path in folder.glob("*/H_1_[0-9]*")})
     return within or sorted({path.parent for path in folder.glob("H_1_[0-9]*")})
 
@@ -178,7 +178,7 @@ def _homographies(scene: Path) -> dict[int, Path]:
             continue
         if view in by_view:
             raise DataError(
-                f"{scene} has two homographies of view {view}, {by_view[view].name} and {path.name}; keep one"
+                f"{scene} has two homographies of view {view}, {by_view[view].name} and {path.name}; remove one of them"
             )
         by_view[view] = path
     for path in scene.iterdir():
@@ -195,9 +195,9 @@ def _image(scene: Path, view: int) -> Path:
     images = sorted(path for path in scene.glob(f"{view}.*") if path.name.lower().endswith(KNOWN_ENDINGS))
     if len(images) != 1:
         what = (
-            f"{len(images)} images of that view; keep one"
+            f"{len(images)} images of that view; keep only one"
             if images
-            else f"no image of that view; add {view}.png or the like"
+            else f"no image of that view; add one, for example {view}.png"
         )
         raise DataError(f"{scene} contains a homography of view {view}, but {what}")
     return images[0]
@@ -210,7 +210,9 @@ def _read(path: Path) -> npt.NDArray[np.float64]:
             [line.replace(",", " ").split() for line in path.read_text().split("\n") if line.strip()], float
         )
     except (ValueError, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} could not be parsed as 3 × 3 numbers: {error}") from error
+        raise DataError(
+            f"{path} could not be parsed as 3 × 3 numbers: {error}; write three lines of three numbers"
+        ) from error
     if matrix.shape != (3, 3) or not np.isfinite(matrix).all() or np.linalg.cond(matrix) > 1e14:
         raise DataError(
             f"{path} must contain a homography, an invertible matrix of 3 × 3 finite numbers, not "

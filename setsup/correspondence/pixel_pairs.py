@@ -156,7 +156,8 @@ class PixelPairs:
             which = which.astype(np.int64) if which.size == 0 else which
         if which.ndim != 1 or which.dtype.kind not in "biu":
             raise SetsupError(
-                f"pairs must be selected with a 1-D mask or 1-D integers, not {which.dtype} of shape {which.shape}"
+                f"pairs must be selected with a 1-D boolean mask or 1-D integers, not {which.dtype} of shape "
+                f"{which.shape}"
             )
         try:
             return PixelPairs(*(getattr(self, field.name)[which] for field in fields(self)))

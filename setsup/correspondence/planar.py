@@ -220,7 +220,7 @@ def four_points(source: npt.ArrayLike, target: npt.ArrayLike) -> Reals:
     depth = (matrices[..., 2:, :2] * before).sum(axis=-1) + 1
     if not (np.all(depth > 0, axis=-1) | np.all(depth < 0, axis=-1)).all():
         raise SetsupError(
-            "the quadrilateral of the four points folds over; pass the points and their images in the same order"
+            "the quadrilateral of the four points folds over itself; pass the points and their images in the same order"
         )
     return np.asarray(matrices * np.sign(depth[..., :1, None]))
 

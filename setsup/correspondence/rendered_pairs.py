@@ -49,7 +49,8 @@ class RenderedPairs(RenderedDataset):
             codes = factors.codes(name).reshape(-1, 2)
             if (codes[:, 0] != codes[:, 1]).any():
                 raise DataError(
-                    f"{self.name}: the two views of a pair differ in {name!r}, so they show different scenes"
+                    f"{self.name}: the two views of a pair differ in {name!r}, so they show different scenes; create "
+                    "the factors with pair_table"
                 )
         size = tuple(recipe.size)
         self.modalities = {

@@ -164,10 +164,13 @@ def drawn_pixels(height: int, width: int, fraction: float, key: int | np.uint64)
 def _pixels(camera: Camera, pixels: npt.ArrayLike | None, fraction: float | None, key: Any) -> Reals:
     if fraction is not None:
         if pixels is not None or key is None:
-            raise SetsupError("pass either pixels, or a fraction of them and a key to draw them")
+            raise SetsupError(
+                "pixels= and fraction= are mutually exclusive, and fraction= requires key=; pass either pixels=, or "
+                "fraction= (the share of pixels to draw) and key="
+            )
         return drawn_pixels(camera.height, camera.width, fraction, key)
     if key is not None:
-        raise SetsupError("key requires fraction, the fraction of pixels to draw")
+        raise SetsupError("key requires fraction, the share of pixels to draw; pass fraction=, or leave out key=")
     if pixels is None:
         return camera.pixels()
     return check_pixels(pixels)

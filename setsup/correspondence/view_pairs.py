@@ -126,7 +126,7 @@ def _checked(rows: npt.ArrayLike, keys: npt.ArrayLike) -> tuple[Rows, list[int]]
 
 def _checked_windows(windows: npt.ArrayLike | None, size: Sequence[int] | None, pairs: int) -> Rows | None:
     if (windows is None) != (size is None):
-        raise SetsupError("windows and the size of windows must be passed together")
+        raise SetsupError("windows= and size= (the size of the windows) must be passed together")
     if windows is None:
         return None
     check_image_size(size, "size", SetsupError)

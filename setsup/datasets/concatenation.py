@@ -77,7 +77,7 @@ class Concat(BaseDataset):
 
 
 def concat(*datasets: Dataset, parts: Sequence[str] | None = None) -> Concat:
-    """Join datasets, rows one after the other.
+    """Join datasets: the rows of each one follow those of the previous one.
 
     The joined table has the union of the factors, unknown where a dataset lacks one, and the factor ``part``, the
     dataset of each row. Modalities are those that all datasets have.

@@ -135,7 +135,10 @@ def matches(
     apart = np.abs(wanted - got)
     for column, length in (period or {}).items():
         if max(factors[:, column].max(initial=-1), others[:, column].max(initial=-1)) >= length:
-            raise DataError(f"codes of factor {column} must be below the period {length}, not {length} or more")
+            raise DataError(
+                f"factor {column} has codes of {length} or more, but codes must be below the period {length}; correct "
+                "the codes or the period"
+            )
         apart[..., column] = np.minimum(apart[..., column], length - apart[..., column])
     limits = np.zeros(factors.shape[1], dtype=np.int64)
     for column, value in (tolerance or {}).items():

@@ -101,7 +101,10 @@ def group_accuracy(correct: npt.ArrayLike, table: FactorTable, groups: Iterable[
     known = of_rows >= 0
     rows = np.bincount(of_rows[known], minlength=len(grouped))
     if not known.any():
-        raise DataError("no row belongs to a group, because every row has an unknown value of one of the factors")
+        raise DataError(
+            "no row belongs to a group, because in every row at least one of the factors is unknown; choose other "
+            "factors"
+        )
     accuracy = np.bincount(of_rows[known], right[known].astype(np.float64), minlength=len(grouped)) / rows
     names = tuple(grouped.describe(table, group) for group in range(len(grouped)))
     return GroupAccuracy(float(right.mean()), float(accuracy.min()), names, accuracy, rows)

@@ -38,7 +38,7 @@ def _parts(
         if "no row falls" not in str(error):
             raise
         raise DataError(
-            f"{rows:,} rows are too few for {len(shares)} parts, the smallest of {min(shares.values()):.0%}; pass more "
-            "rows, or fewer and larger classes"
+            f"{rows:,} rows are too few for {len(shares)} parts, the smallest of which is {min(shares.values()):.0%}; "
+            "pass more rows, or use fewer and larger classes"
         ) from None
     return np.asarray(parted.codes("split"), dtype=np.int64)

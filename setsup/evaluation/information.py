@@ -118,7 +118,10 @@ def check_columns(embeddings: Any, factors: Any, least: int, what: str) -> Colum
         raise DataError("factors must not be infinite; use NaN for unknown values")
     for at, count in enumerate(np.count_nonzero(known, axis=0).tolist()):
         if count < least:
-            raise DataError(f"factor {at} is known in {count} rows, but {what} requires at least {least}")
+            raise DataError(
+                f"factor {at} is known in {count} rows, but {what} requires at least {least}; add rows, or leave out "
+                "the factor"
+            )
     return Columns(points, values.astype(np.float64), known, discrete)
 
 

@@ -223,7 +223,8 @@ def _rows(
         known_labels: npt.NDArray[Any] = np.asarray(labels)
         if known_labels.shape != (len(reals),) or known_labels.dtype.kind not in "iufb" or np.isinf(known_labels).any():
             raise DataError(
-                f"values of {name} must be an array of shape ({len(reals)},) with finite numbers, or NaN where unknown"
+                f"values of {name} must be a numeric array of shape ({len(reals)},), finite or NaN where unknown, not "
+                f"{known_labels.dtype} of shape {known_labels.shape}"
             )
         known_labels = known_labels.astype(np.float64)
         known = ~np.isnan(known_labels)
@@ -234,7 +235,7 @@ def _rows(
     for copy in copies:
         others = check_embeddings(copy, f"copies of {name}")
         if others.shape != reals.shape:
-            raise DataError(f"copies of {name} must have the shape of {name}, {reals.shape}, not {others.shape}")
+            raise DataError(f"copies of {name} must have the same shape as {name}, {reals.shape}, not {others.shape}")
         points.append(others[known])
     return _Rows(points, known_labels[known], int((~known).sum()))
 
@@ -243,7 +244,7 @@ def _check_dimensions(fit: Reals, test: Reals) -> None:
     if fit.shape[1] != test.shape[1]:
         raise DataError(
             f"embeddings and test embeddings must have the same number of dimensions, not {fit.shape[1]} and "
-            f"{test.shape[1]}; embed both with one network"
+            f"{test.shape[1]}; embed both with the same network"
         )
 
 

@@ -113,7 +113,7 @@ def one_shot_accuracy(
     if not queries.all():
         raise DataError(
             f"re-split {int(np.argmin(queries))} has no query, because all its images belong to the orbits of "
-            "labelled images"
+            "labelled images; add orbits to the re-split"
         )
     return np.asarray(right / queries)
 
@@ -163,5 +163,8 @@ def _check_labelled(labelled: npt.ArrayLike, labels: Codes) -> Codes:
         )
     of_drawn = np.sort(labels[images], axis=1)
     if (twice := (of_drawn[:, 1:] == of_drawn[:, :-1]).any(axis=1)).any():
-        raise DataError(f"re-split {int(np.argmax(twice))} has two labelled images of one class; draw one per class")
+        raise DataError(
+            f"re-split {int(np.argmax(twice))} has two labelled images of the same class; draw one labelled image per "
+            "class"
+        )
     return images.astype(np.int64)

@@ -133,8 +133,8 @@ def orbit_distances(embeddings: npt.ArrayLike, orbits: npt.ArrayLike) -> OrbitDi
     names, own, sizes = np.unique(codes, return_inverse=True, return_counts=True)
     if len(names) < 2 or sizes.max(initial=0) < 2:
         raise DataError(
-            "distances within and between orbits require at least two orbits, one of which has two rows, but there "
-            f"are {len(codes):,} rows of {len(names):,} orbits"
+            "distances within and between orbits require at least two orbits, and one orbit with at least two rows, "
+            f"but there are {len(names):,} orbits with {len(codes):,} rows in total"
         )
     order = np.argsort(own, kind="stable")
     reals, own = _centred(reals[order]), own[order]
@@ -223,7 +223,7 @@ def canonical_retrieval(members: npt.ArrayLike, canonicals: npt.ArrayLike, orbit
     if points.shape[1] != targets.shape[1]:
         raise DataError(
             f"members and canonicals must have embeddings with the same number of dimensions, not {points.shape[1]} "
-            f"and {targets.shape[1]}; embed both with one network"
+            f"and {targets.shape[1]}; embed both with the same network"
         )
     if own.min() < 0 or own.max() >= len(targets):
         raise DataError(

@@ -184,7 +184,7 @@ def view_information(
     if len(fit) < batch or min(len(choice), len(test)) < 2:
         raise DataError(
             f"{len(views[0])} images are too few, because 70 % of them must fill a batch of {batch}; pass more "
-            "images, or a smaller batch"
+            "images, or use a smaller batch"
         )
     views = [_standardised(view, fit).to(device) for view in views]
     with torch.random.fork_rng(devices=[]):

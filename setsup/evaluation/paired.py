@@ -105,9 +105,14 @@ def _test(differences: Reals) -> tuple[float, float]:
 def _check(accuracies: npt.ArrayLike, name: str, resplits: int | None) -> Reals:
     numbers = np.asarray(accuracies)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iuf" or len(numbers) < 2:
-        raise DataError(f"{name} must have one number for each of two or more re-splits, not {numbers.shape}")
+        raise DataError(
+            f"{name} must be a 1-D numeric array with one value for each of at least two re-splits, not "
+            f"{numbers.dtype} of shape {numbers.shape}"
+        )
     if resplits is not None and len(numbers) != resplits:
-        raise DataError(f"{name} must have as many re-splits as the reference, {resplits:,}, not {len(numbers):,}")
+        raise DataError(
+            f"{name} must have the same number of re-splits as the reference, {resplits:,}, not {len(numbers):,}"
+        )
     if not np.isfinite(numbers).all():
         raise DataError(f"{name}: the value of re-split {int(np.argmin(np.isfinite(numbers)))} is not finite")
     return numbers.astype(np.float64)

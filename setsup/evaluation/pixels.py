@@ -64,7 +64,7 @@ def nearest_pixels(queries: npt.ArrayLike, features: npt.ArrayLike) -> NearestPi
     if wanted.ndim != 2 or candidates.ndim != 3 or wanted.shape[1] != candidates.shape[2] or not candidates.size:
         raise DataError(
             f"queries must have shape (q, D) and features (h, w, D), not {wanted.shape} and {candidates.shape}; pass "
-            "the features of some pixels, and the map of another view"
+            "features of pixels of one view, and the feature map of the other view"
         )
     for name, given in (("queries", wanted), ("features", candidates)):
         if not np.isfinite(given).all():
@@ -207,11 +207,13 @@ def separation(values: npt.ArrayLike, truths: npt.ArrayLike) -> float:
     """
     metrics: Any = imported("sklearn.metrics", "train")
     true, scores = np.asarray(truths, dtype=np.bool_), np.asarray(values, dtype=np.float64)
-    if scores.ndim != 1 or scores.shape != true.shape or not np.isfinite(scores).all():
+    if scores.ndim != 1 or scores.shape != true.shape:
         raise DataError(
-            f"values must be a 1-D array of finite numbers, one for each truth, not shape {scores.shape} for truths "
-            f"of shape {true.shape}"
+            f"values must be a 1-D array with one value for each truth, not of shape {scores.shape} for truths of "
+            f"shape {true.shape}"
         )
+    if wrong := int(np.count_nonzero(~np.isfinite(scores))):
+        raise DataError(f"{wrong:,} of {len(scores):,} values are not finite; leave out these values and their truths")
     if true.all() or not true.any():
         return float("nan")
     return float(metrics.roc_auc_score(true, scores))

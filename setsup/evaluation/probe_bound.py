@@ -115,8 +115,8 @@ def probe_information(
     numbers = not scale.ndim and is_number(held_out) and is_number(rate)
     if not numbers or not 0 < held_out < 1 or not 0 < rate < math.inf:
         raise SetsupError(
-            f"sigma must be a number, held_out between 0 and 1, and rate positive, not {abbreviate(sigma)}, "
-            f"{abbreviate(held_out)} and {abbreviate(rate)}"
+            f"sigma must be a number, held_out between 0 and 1, and rate positive, not sigma={abbreviate(sigma)}, "
+            f"held_out={abbreviate(held_out)} and rate={abbreviate(rate)}"
         )
     check_arguments(probe_information, locals(), DataError)
     check_device(device)
@@ -135,7 +135,10 @@ def _classes(table: Columns, at: int) -> npt.NDArray[np.int64]:
     """Classes of a factor, 0, 1, …, -1 where unknown."""
     values, known = table.values[:, at], table.known[:, at]
     if (values[known] % 1).any():
-        raise DataError(f"a probe requires classes, but factor {at} has values that are not integers")
+        raise DataError(
+            f"a probe requires classes, but factor {at} has values that are not integers; bin the factor, or leave it "
+            "out"
+        )
     classes = np.full(len(values), -1)
     classes[known] = np.unique(values[known], return_inverse=True)[1]
     return classes

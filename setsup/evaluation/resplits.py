@@ -207,7 +207,10 @@ def draw_labelled(
             _check_class(name, orbit[own], None)
             drawable = own[allowed[own]]
             if not len(drawable):
-                raise DataError(f"class {name} has no candidate among its {len(own):,} images; allow other candidates")
+                raise DataError(
+                    f"class {name} has no candidate among its {len(own):,} images that may be labelled; allow other "
+                    "candidates"
+                )
             labelled[:, label] = drawable[below_few(bits[:, label], len(drawable))]
             continue
         for split in range(resplits):
@@ -216,8 +219,8 @@ def draw_labelled(
             drawable = inside[allowed[inside]]
             if not len(drawable):
                 raise DataError(
-                    f"class {name} has no candidate among its {len(inside):,} images of re-split {split}; allow other "
-                    "candidates"
+                    f"class {name} has no candidate among its {len(inside):,} images of re-split {split} that may be "
+                    "labelled; allow other candidates"
                 )
             labelled[split, label] = drawable[below_few(bits[split, label], len(drawable))]
     return labelled
@@ -230,8 +233,8 @@ def check_known(codes: npt.ArrayLike, rows: int, name: str) -> Codes:
         raise DataError(f"{name} must contain at least one image")
     if (unknown := known < 0).any():
         raise DataError(
-            f"{name} of image {int(np.argmax(unknown))} is unknown (-1), as for {int(unknown.sum()):,} of {rows:,} "
-            "images; leave out such images"
+            f"{name} contains unknown values (-1) for {int(unknown.sum()):,} of {rows:,} images (first: image "
+            f"{int(np.argmax(unknown))}); leave out such images"
         )
     return known
 

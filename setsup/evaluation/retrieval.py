@@ -157,8 +157,8 @@ def shared_keys(
     wrong = [c for c in columns if not isinstance(c, int | np.integer) or not 0 <= c < factors.shape[1]]
     if factors.shape[1] != others.shape[1] or wrong or not len(columns):
         raise SetsupError(
-            f"columns must be numbers of factors that queries and gallery share, not {list(columns)} for "
-            f"{factors.shape[1]} and {others.shape[1]} factors"
+            "columns must contain at least one number of a factor that both queries and gallery have, not "
+            f"{list(columns)} for {factors.shape[1]} factors of the queries and {others.shape[1]} of the gallery"
         )
     both = np.concatenate([factors, others])[:, list(columns)]
     keys = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
@@ -172,7 +172,7 @@ def _check_pair(queries: npt.ArrayLike, gallery: npt.ArrayLike, metric: str) -> 
     if points.shape[1] != others.shape[1]:
         raise DataError(
             f"queries and gallery must have embeddings with the same number of dimensions, not {points.shape[1]} and "
-            f"{others.shape[1]}; embed both with one network"
+            f"{others.shape[1]}; embed both with the same network"
         )
     return as_compared(points, metric, "queries"), as_compared(others, metric, "gallery")
 

@@ -101,8 +101,8 @@ def draw_resamples(
             for class_key, label, half in zip(keys, classes, halves, strict=True):
                 if len(half[side]) < count:
                     raise DataError(
-                        f"class {label} has only {len(half[side])} of the {count} images required for the {part}; "
-                        f"reduce {option}, or leave out the class"
+                        f"class {label} has only {len(half[side])} of the {count} images required to {part} the "
+                        f"classifier; reduce {option}, or leave out the class"
                     )
                 images.append(half[side][_order(class_key, 1 + side, len(half[side]))[:count]])
             sides.append(np.stack(images))
@@ -170,8 +170,8 @@ def accuracy_over_labels(
     for row, drawn in enumerate(resamples):
         if max(drawn.train.max(), drawn.test.max()) >= len(points):
             raise DataError(
-                f"resample {row} contains image {max(drawn.train.max(), drawn.test.max())}, but there are only "
-                f"{len(points):,} images"
+                f"resample {row} contains image {max(drawn.train.max(), drawn.test.max())}, but images are numbered "
+                f"from 0 to {len(points) - 1}"
             )
         test = drawn.test.reshape(-1)
         for column, count in enumerate(counts):

@@ -123,7 +123,10 @@ def segmentation_scores(confusion: npt.ArrayLike) -> SegmentationScores:
             f"{counts.shape}"
         )
     if not counts.sum():
-        raise DataError("the confusion matrix contains no pixels: all labels were ignored, or there was no image")
+        raise DataError(
+            "the confusion matrix contains no pixels: all labels were ignored, or no image was added; add images with "
+            "labels that are not ignored"
+        )
     right = np.diag(counts).astype(np.float64)
     union = counts.sum(axis=0) + counts.sum(axis=1) - right
     iou = np.divide(right, union, out=np.full(len(counts), np.nan), where=union > 0)

@@ -54,8 +54,8 @@ def within_set_variance(embeddings: npt.ArrayLike, labels: npt.ArrayLike) -> flo
     levels, dense = np.unique(codes, return_inverse=True)
     if not 2 <= len(levels) < len(reals):
         raise DataError(
-            f"variance within sets requires at least two labels, one of which occurs twice, but {len(levels):,} are "
-            f"known among {len(reals):,} rows"
+            "variance within sets requires at least two labels, at least one of which occurs twice, but the "
+            f"{len(reals):,} rows with a known label have {len(levels):,} different labels"
         )
     centred = reals - reals[0]  # exactly 0 where all are equal
     centred -= centred.mean(axis=0)

@@ -125,8 +125,10 @@ def image_modality(dataset: "Dataset") -> str:
     colored = [name for name, modality in dataset.modalities.items() if modality.color]
     if "image" in dataset.modalities or len(colored) == 1:
         return "image" if "image" in dataset.modalities else colored[0]
-    modalities = f"several image modalities ({', '.join(colored)}), but none named 'image'" if colored else "no images"
+    modalities = (
+        f"several image modalities ({', '.join(colored)}), none of them named 'image'" if colored else "no images"
+    )
     raise DataError(
-        f"{dataset.name} has {modalities} ({', '.join(dataset.modalities)}), but an encoder reads one image per row; "
-        "open a dataset with images"
+        f"{dataset.name} has {modalities} (its modalities: {', '.join(dataset.modalities)}), but an encoder reads one "
+        "image per row; open a dataset with one image modality, or with a modality named 'image'"
     )

@@ -97,7 +97,10 @@ def embed(
     check_arguments(embed, locals())
     count = len(dataset) if rows is None else len(rows)
     if out is not None and (len(out) != count or out.dtype != np.float32 or not out.flags.writeable):
-        raise SetsupError(f"out must be a writable float32 array of {count:,} rows, not {out.dtype} {out.shape}")
+        raise SetsupError(
+            f"out must be a writable float32 array of {count:,} rows, not "
+            f"{'' if out.flags.writeable else 'read-only '}{out.dtype} of shape {out.shape}"
+        )
 
     def allocate(shape: tuple[int, ...]) -> Reals:
         if out is None:
@@ -198,8 +201,9 @@ def _write(array: Reals, at: int, part: Reals, method: Any) -> None:
     """Write embeddings of some rows behind those before them."""
     if array.shape[1:] != part.shape[1:]:
         raise SetsupError(
-            f"{type(method).__name__}.embed returned an embedding of shape {part.shape[1:]} for row {at} of the "
-            f"rows to embed, but of shape {array.shape[1:]} for earlier rows; return embeddings of one shape"
+            f"{type(method).__name__}.embed returned an embedding of shape {part.shape[1:]} for row {at} of the rows "
+            f"to embed, but of shape {array.shape[1:]} for earlier rows; return embeddings of the same shape for all "
+            "rows"
         )
     array[at : at + len(part)] = part
 

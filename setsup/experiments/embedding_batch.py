@@ -36,12 +36,15 @@ def check_embedded(method: Any, batch: Mapping[str, Any], given: Any) -> dict[st
     for name, embedding in embeddings.items():
         if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
             raise SetsupError(
-                f"{who} returned an embedding named {name!r}; names may contain letters, digits, _, - and ."
+                f"{who} returned an embedding named {name!r}; a name may contain only letters, digits, _, - and ."
             )
-        form_given = tuple(embedding.shape) if isinstance(embedding, Tensor) else f"a {type(embedding).__name__}"
+        form_given = f"{tuple(embedding.shape)}" if isinstance(embedding, Tensor) else type(embedding).__name__
         if not isinstance(embedding, Tensor) or embedding.ndim < 3 or tuple(embedding.shape[:2]) != images:
             named = "" if name is None else f" as {name!r}"
-            raise SetsupError(f"{who} must return {form}, not {form_given}{named} for {images} images")
+            raise SetsupError(
+                f"{who} must return {form}, not {form_given}{named} for a batch of {images[0]} × {images[1]} images "
+                "(sets × size)"
+            )
     return embeddings
 
 
@@ -54,11 +57,11 @@ def choose_embedding(method: Any, name: str | None, found: Mapping[str | None, A
         listed = ", ".join(map(str, found))
         options = "--embedding, --validation.embedding or --EVALUATION.embedding"
         raise SetsupError(
-            f"{gives} several embeddings, {listed}; choose one with {advice('embedding= or name=', options)}"
+            f"{gives} several embeddings ({listed}); choose one with {advice('embedding= or name=', options)}"
         )
     if name is not None and name not in found:
         if None in found:
-            raise SetsupError(f"{gives} one unnamed embedding, not {name!r}; omit the name")
+            raise SetsupError(f"{gives} one unnamed embedding, so {name!r} cannot be chosen; omit the name")
         raise SetsupError(f"{gives} no embedding named {name!r}{did_you_mean(name, found)}")
     return next(iter(found)) if name is None else name
 

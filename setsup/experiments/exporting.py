@@ -69,7 +69,9 @@ def export(run: Run, path: Path | str, *, root: Path | str | None = None) -> Exp
     if path.suffix == ".safetensors":
         require_modules("writing .safetensors needs", "safetensors")
     if run.preset.method is None:
-        raise SetsupError(f"{run.preset.name} trains nothing, so there is no method to export")
+        raise SetsupError(
+            f"{run.preset.name} trains nothing, so there is no method to export; choose a run whose preset has a method"
+        )
     need_writable(path)
     trained = load_trained(run, root=root, device="cpu")
     about: Exported = {"preset": run.preset.name, "seed": run.seed, "steps": run.progress().steps}

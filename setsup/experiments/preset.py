@@ -65,13 +65,14 @@ class Preset:
     eval_transform : str or Augmentation, optional
         Transform of images for evaluations and ``setsup embed``: the name of a recipe, whose
         :func:`~setsup.methods.recipes.evaluation_transform` is applied, or settings of a transform without randomness.
-        By default the recipe of the augmentation; with your own augmentation, or none, images are embedded unchanged.
+        By default, the recipe of the augmentation is used; with your own augmentation, or none, images are embedded
+        unchanged.
     steps : int
         Optimiser steps.
     seeds : int
         Number of runs, with seeds 0, 1, 2 …, that the paper averages.
     checkpoint_every : int
-        Number of steps between checkpoints: a killed run loses at most this many.
+        Number of steps between checkpoints: a killed run loses at most this many steps.
     initial_run : str, optional
         Initial weights, for example for the second stage of a method: the folder of a finished run, a file of weights,
         a name of :mod:`setsup.methods.networks.published`, or the name of a preset, whose run with the same seed must
@@ -130,10 +131,14 @@ class Preset:
         missing = [name for name, part in parts.items() if part is None]
         if missing and len(missing) < len(parts):
             raise SetsupError(
-                f"{self.name} must set data, sampler and method, or none of them; missing: {' and '.join(missing)}"
+                f"{self.name} must set all of data, sampler and method, or none of these; missing: "
+                f"{' and '.join(missing)}"
             )
         if self.steps < 0 or self.seeds < 1 or self.checkpoint_every < 1:
-            raise SetsupError(f"{self.name}: steps must be 0 or more, and seeds and checkpoint_every 1 or more")
+            raise SetsupError(
+                f"{self.name}: steps must be 0 or more, and seeds and checkpoint_every 1 or more, not "
+                f"steps={self.steps}, seeds={self.seeds} and checkpoint_every={self.checkpoint_every}"
+            )
         if bool(self.steps) is bool(missing):
             expected = "1 or more with a method" if self.steps == 0 else "0 without a method"
             raise SetsupError(f"{self.name}: steps must be {expected}, not {self.steps}")
@@ -146,8 +151,8 @@ class Preset:
             for name in names:
                 if not name.isidentifier() or iskeyword(name) or name.startswith("_") or name in _OPTIONS:
                     raise SetsupError(
-                        f"{self.name} cannot use the name {name!r} for {kind}: names may contain letters, digits and "
-                        f"_, and must not be Python keywords or one of {', '.join(_OPTIONS)}"
+                        f"{self.name} cannot use the name {name!r} for {kind}: names may contain only letters, digits "
+                        f"and _, and must not be Python keywords or one of {', '.join(_OPTIONS)}"
                     )
 
     def open_data(self, root: Path | str | None = None, *, substitute: bool = False) -> "Dataset":

@@ -125,7 +125,7 @@ def _find_in_file(path: Path, name: str) -> Preset:
         name = next(iter(presets))
     if name not in presets:
         raise SetsupError(
-            f"{path} defines several presets, {', '.join(presets)}; choose one, for example "
+            f"{path} defines several presets ({', '.join(presets)}); choose one, for example "
             f"{path}:{next(iter(presets))}"
         )
     return replace(presets[name], digest=digest, file=str(file))

@@ -104,7 +104,7 @@ def check_part(name: str) -> str:
     """Check the name of a part, which is that of its file too."""
     check_string(name, "the name of a part", SetsupError)
     if not name or not all(letter.isalnum() or letter in "-_" for letter in name):
-        raise SetsupError(f"the name of a part may contain letters, digits, - and _, not {name!r:.60}")
+        raise SetsupError(f"the name of a part may contain only letters, digits, - and _, not {name!r:.60}")
     return name
 
 

@@ -68,7 +68,7 @@ class Sets:
         if self.pool is None:
             return None
         if self.pool < 1:
-            raise SetsupError(f"pool must be at least 1 row, not {self.pool}")
+            raise SetsupError(f"pool must be at least 1 (a number of rows), not {self.pool}")
         group = table.group_by(self.inactive, self.where).of_rows()
         # records of the published data are shuffled, so the first ones are arbitrary
         order = np.lexsort((fold(stream_key(0, "pool"), np.arange(len(table), dtype=np.uint64)), group))

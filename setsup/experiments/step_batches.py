@@ -123,7 +123,9 @@ def rerun(run: Run | Path | str, root: Path | str | None = None) -> Rerun:
     """Open the data of a run once, for the batches of several steps; errors are those of :func:`trained_on`."""
     run = run if isinstance(run, Run) else open_run(run)
     if run.preset.method is None:
-        raise SetsupError(f"{run.preset.name} trains nothing, so its steps have no batches")
+        raise SetsupError(
+            f"{run.preset.name} trains nothing, so its steps have no batches; choose a run whose preset has a method"
+        )
     data = run.preset.open_training(run.seed, root or run.description.get("root"), substitute=run.substitute)
     _check_same(run, data.dataset)
     transform = data.build_transform()

@@ -15,7 +15,7 @@ _SMOKE = {"every": 2, "draws": 2, "rows": 256}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """Loss and evaluations on held-out data at regular steps of a training.
+    """Loss and evaluations on held-out data at regular steps during training.
 
     Validation does not change the weights: it has random numbers of its own, and afterwards torch's random state, the
     modes of the method's modules and its buffers are as before. So it is not part of what identifies a run, and may
@@ -42,8 +42,8 @@ class Validation:
     probe : tuple of str
         Factors with levels to predict by a linear classifier fitted to training rows.
     embedding : str, optional
-        Name of the embedding for neighbours and probes, if the method returns several; by default ``all``, if there is
-        one of this name.
+        Name of the embedding for neighbours and probes, if the method returns several; by default the one named
+        ``all``, if it exists.
     rows : int
         Maximum number of training rows for neighbours and probes, and maximum number of test rows.
     k : int
@@ -73,7 +73,10 @@ class Validation:
     def __post_init__(self) -> None:
         """Check that there is something to measure."""
         if min(self.every, self.draws) < 0 or min(self.rows, self.k) < 1:
-            raise SetsupError("validation requires every >= 0, draws >= 0, rows >= 1 and k >= 1")
+            raise SetsupError(
+                f"validation requires every >= 0, draws >= 0, rows >= 1 and k >= 1, not every={self.every}, "
+                f"draws={self.draws}, rows={self.rows} and k={self.k}"
+            )
         if self.every and not (self.draws or self.knn or self.probe):
             raise SetsupError(
                 "validation has nothing to compute; set draws= (for the loss), factors= (for knn or probe) or every=0"

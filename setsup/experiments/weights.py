@@ -84,8 +84,8 @@ def load_weights(method: LightningModule, run: Run) -> Path:
         since = "the file of the preset has changed since the training; " if run.file_changed else ""
         raise SetsupError(
             f"the weights in {path} do not fit the method of {run.preset.name} "
-            f"({misfit(method.state_dict(), weights)}); {since}restore the method it was trained with, or train again "
-            "in another folder"
+            f"({misfit(method.state_dict(), weights)}); {since}restore the method that the weights were trained with, "
+            "or train again in another folder"
         ) from None
     return path
 

@@ -117,7 +117,7 @@ def _check_order(factors: Sequence[Factor], levels: list[Level]) -> None:
                 before, after = levels[order[index]], levels[order[index - 1]]
                 raise FactorError(
                     f"factor {factor.name!r} lists the level {before!r} before {after!r} in one table, but after "
-                    f"{after!r} in another; give all tables the same levels in the same order"
+                    f"{after!r} in another; use the same order of levels in all tables"
                 )
 
 

@@ -126,7 +126,7 @@ def count_values(
     """
     factor = table[name]
     if not factor.continuous:
-        raise FactorError(f"factor {name!r} has levels; to count the rows of each, use counts({name!r})")
+        raise FactorError(f"factor {name!r} has levels; to count the rows of each level, use counts({name!r})")
     bins = check_integer(bins, "bins", FactorError, 1, _MOST_BINS)
     mask = rows_kept(table, where)
     column = table.column(name)

@@ -30,7 +30,10 @@ def join(table: T, other: FactorColumns, on: str) -> T:
         )
     shared = [name for name in other.names if name != on and name in table]
     if shared:
-        raise FactorError(f"both tables have {', '.join(map(repr, shared))} besides {on!r}; drop one with without()")
+        raise FactorError(
+            f"both tables have the factors {', '.join(map(repr, shared))} besides {on!r}; drop these factors from one "
+            "table with without()"
+        )
     row_by_level = dict(zip(theirs.levels, _match(other, theirs).tolist(), strict=True))
     rows = np.array([*(row_by_level.get(level, -1) for level in mine.levels), -1])[table.codes(on)]
     columns = {name: table.column(name) for name in table.names}
@@ -46,7 +49,7 @@ def _match(other: FactorColumns, on: Factor) -> Array:
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
         raise FactorError(
-            f"row {row} of the table to join has no known value of {on.name!r}; select the rows that have one"
+            f"row {row} of the table to join has no known value of {on.name!r}; select only the rows with a known value"
         )
     counts = np.bincount(codes, minlength=len(on))
     if (counts > 1).any():

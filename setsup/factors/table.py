@@ -29,7 +29,7 @@ _LEVELS = 6  # and levels of each
 
 
 class FactorTable(FactorColumns):
-    """Rows × factors, columnar and read-only.
+    """Read-only table of the values of factors in all rows.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ class LocalPool:
         unit = self._units[number].name
         if self._tries[number] == _TRIES:
             raise SetsupError(
-                f"a worker process ended {how} while it was working on {unit}, for the second time, "
+                f"a worker process ended {how} for the second time while it was working on {unit}, "
                 + cause(how, "use fewer processes, or one process to see the original error")
             )
         _log.warning("a worker process ended %s while it was working on %s; starting it again", how, unit)

@@ -30,10 +30,10 @@ _MOST = 8  # processes started by "auto"
 
 
 class Loader:
-    """Batches of a sampler's draws, in order, from one position on.
+    """Batches of a sampler's draws, in order, starting at a position.
 
     The position is the first global draw that is not delivered yet; a batch is delivered when ``next`` returns it.
-    ``iter(loader)`` always resumes there. One training step of ``world`` ranks delivers ``world`` draws.
+    ``iter(loader)`` always resumes at the position. One training step of ``world`` ranks delivers ``world`` draws.
 
     Over a finite sampler, one loop is one pass: pass p over a sampler of n draws has the steps p·n to (p + 1)·n − 1, so
     that each pass over an :class:`setsup.EpochSampler` with ``epochs=1`` has its own order. A loop ends at the end of
@@ -48,9 +48,9 @@ class Loader:
     modalities : sequence of str, optional
         Modalities to fetch; all by default.
     resize : Resize, optional
-        Brings each image from its original to one size, such as ``RandomResizedCrop(224)`` of
-        :mod:`setsup.loading.resizing`; other modalities follow the same geometry. It runs where images are decoded,
-        before they become one array. Batches then have ``homographies``.
+        Resizes each image to a common size when it is decoded, before images are stacked, such as
+        ``RandomResizedCrop(224)`` of :mod:`setsup.loading.resizing`; other modalities follow the same geometry. Batches
+        then have ``homographies``.
     transform : callable of a batch, optional
         Applied to each batch, see :mod:`setsup.loading.transforms` and :mod:`setsup.loading.views`. Arrays that keep
         their name must keep their axes of sets and positions; new names are unrestricted. It must depend only on the
@@ -60,16 +60,16 @@ class Loader:
     rank, world : int
         This process's share: draws start + rank, start + rank + world, …
     workers : int or str
-        0 makes batches on demand, ``"thread"`` prefetches them in a thread, and a number in that many processes, but
-        in no more processes than batches. Where rows are only copied, a consumer that waits for the thread makes a
-        batch itself. ``"auto"`` is the thread for datasets that copy rows, where processes cost several times the copy,
-        and one process per core, at most 8, for datasets that decode or render (``dataset.cpu_bound``), unless only one
-        batch is left.
+        0 makes batches on demand, ``"thread"`` prefetches them in a thread, and another number prefetches them in that
+        many processes, but in no more processes than there are batches. If rows are only copied, a consumer that waits
+        for the thread makes a batch itself. ``"auto"`` is the thread for datasets that copy rows, for which processes
+        cost several times as much as the copy, and one process per core, at most 8, for datasets that decode or render
+        (``dataset.cpu_bound``), unless only one batch is left.
     prefetch : int
         Number of batches to prefetch.
     to : str
-        ``"torch"``, ``"numpy"``, or a torch device such as ``"cuda:0"``. In torch, images (modalities with a
-        ``color``) are (sets, size, channels, height, width), as views of the same memory.
+        ``"torch"``, ``"numpy"``, or a torch device such as ``"cuda:0"``. In torch, images (modalities with a ``color``)
+        have the shape (sets, size, channels, height, width), as views of the same memory.
 
     Raises
     ------
@@ -173,8 +173,8 @@ class Loader:
                 yield batch  # the position is there before: an interrupt in between would lose a draw
                 del batch  # its buffer is free once the consumer drops it
         raise SetsupError(
-            "this iterator is invalid: the loader was iterated again or moved to another position; create a second "
-            "loader for a second stream"
+            "this iterator is no longer valid, because the loader was iterated again or moved to another position; "
+            "create a second loader for a second stream"
         )
 
     def _share(self) -> Shard:
@@ -295,7 +295,7 @@ def _check_resize(resize: Any) -> None:
     instead = "RandomResizedCrop(224)"
     if module.startswith("setsup.loading.transforms"):
         raise SetsupError(
-            f"resize= cannot be {name}, which changes batches of images that have one size already; pass a resize of "
+            f"resize= cannot be {name}, which requires images of the same size; pass a resize of "
             f"setsup.loading.resizing, such as {instead}, and {name} in transform="
         )
     raise SetsupError(

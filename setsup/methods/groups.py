@@ -62,7 +62,7 @@ class GroupCodes(nn.Module):
         if not self.factors or math.prod(self.sizes) >= 2**62:
             raise SetsupError(
                 f"{kind}s must be combinations of one or more factors with levels, fewer than 2⁶² in all, not "
-                f"{', '.join(map(repr, endless or self.factors)) or 'none'}; choose others with --{kind}"
+                f"{', '.join(map(repr, endless or self.factors)) or 'none'}; choose other factors with --{kind}"
             )
         codes = {name: torch.as_tensor(table.codes(name)) for name in self.factors}
         numbers = self._number(codes).numpy()
@@ -99,8 +99,8 @@ class GroupCodes(nn.Module):
         used = (batch["mask"] & (codes >= 0)).flatten()
         if not used.any():
             raise SetsupError(
-                f"the {self.kind} ({', '.join(self.factors)}) is unknown for all images of a batch, so nothing "
-                f"can be learned from it; exclude images of unknown {self.kind}, or draw more per step"
+                f"the {self.kind} ({', '.join(self.factors)}) is unknown for all images of a batch, so nothing can be "
+                f"learned from the batch; exclude images whose {self.kind} is unknown, or draw more images per step"
             )
         return used, codes.flatten()[used]
 
@@ -121,4 +121,4 @@ def need_members(batch: Batch, groups: GroupCodes, why: str) -> None:
     """
     sets, size = batch["mask"].shape
     if size < 2 and sets <= len(groups):
-        raise SetsupError(f"{why}; draw two images or more of each {groups.kind}, for example with --sampler.size 2")
+        raise SetsupError(f"{why}; draw at least two images of each {groups.kind}, for example with --sampler.size 2")

@@ -196,5 +196,8 @@ def _called(similarity: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor
     result = similarity(x, y)
     if result.shape != (len(x), len(y)):
         given, wanted = tuple(result.shape), (len(x), len(y))
-        raise DataError(f"similarity must return {wanted} for {tuple(x.shape)} and {tuple(y.shape)}, not {given}")
+        raise DataError(
+            f"similarity must return a tensor of shape {wanted} for x of shape {tuple(x.shape)} and y of shape "
+            f"{tuple(y.shape)}, not of shape {given}"
+        )
     return result

@@ -114,7 +114,7 @@ class Query:
         try:
             pairs = parse_qsl(key, keep_blank_values=True, strict_parsing=bool(key), max_num_fields=16)
         except ValueError:
-            raise DataError("a request must consist of name=value, joined by &") from None
+            raise DataError("a request must consist of name=value pairs that are joined by &") from None
         if len({name for name, _ in pairs}) < len(pairs):
             raise DataError("a request must contain each parameter only once")
         return cls(dict(pairs))

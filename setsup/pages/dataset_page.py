@@ -139,7 +139,8 @@ class DatasetSource:
         cells = len(table[names[0]]) * len(table[names[1]])
         if cells > _CELLS:
             raise DataError(
-                f"{' and '.join(names)} have {cells:,} combinations, but a heat map shows at most {_CELLS:,}"
+                f"{' and '.join(names)} have {cells:,} combinations, but a heat map shows at most {_CELLS:,}; choose "
+                "factors with fewer levels"
             )
         return json_answer({"counts": table.joint_counts(names, self.mask(query.text("where", default="")))})
 

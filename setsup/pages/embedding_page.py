@@ -204,20 +204,25 @@ def open_embeddings(folder: Path | str, datasets: Iterable[Dataset] = (), *, nam
     rows = np.asarray(_loaded(folder / "rows.npy"))
     if rows.shape != (len(factors),) or rows.dtype.kind not in "iu" or rows.min(initial=0) < 0:
         raise DataError(
-            f"{folder / 'rows.npy'} must contain a row number for each of {len(factors):,} rows; embed again"
+            f"{folder / 'rows.npy'} must contain a non-negative integer (a row number) for each of {len(factors):,} "
+            f"rows, not {rows.dtype} of shape {rows.shape}; embed again"
         )
     dataset = next((candidate for candidate in datasets if _has_factors(factors, rows, candidate)), None)
     sources: list[EmbeddingSource] = []
     for file in _files(folder):
         values, part = _loaded(file), file.stem.removeprefix("embeddings").removeprefix("-")
         if values.dtype.kind not in "fiu" or values.shape[:1] != (len(factors),):
-            raise DataError(f"{file} must contain an embedding of each of {len(factors):,} rows, not {values.shape}")
+            raise DataError(
+                f"{file} must be a numeric array with one embedding for each of {len(factors):,} rows, not "
+                f"{values.dtype} of shape {values.shape}; embed again"
+            )
         if values.ndim == 2 and values.shape[1]:  # maps have no one point of each row
             called = f"{name or folder.name}{f', {part}' if part else ''}"
             sources.append(EmbeddingSource(called, values, rows.astype(np.int64), factors, dataset, str(folder)))
     if not sources:
         raise DataError(
-            f"{folder} contains maps with an embedding for each pixel, which cannot be shown as one point per row"
+            f"{folder} contains maps with an embedding for each pixel, which cannot be shown as one point per row; "
+            "embed again with an embedding of one vector per image"
         )
     return sources
 

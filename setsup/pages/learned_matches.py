@@ -64,7 +64,10 @@ class LearnedMatches:
         require_modules("features of pixels need", "torch", "lightning")
         if image.shape[0] * image.shape[1] > _LARGEST:
             size = f"{image.shape[0]:,} × {image.shape[1]:,}"
-            raise DataError(f"row {row} has {size} pixels, but this page matches views of at most {_LARGEST:,} pixels")
+            raise DataError(
+                f"row {row} has {size} pixels, but this page matches views of at most {_LARGEST:,} pixels; open the "
+                "data with a smaller size"
+            )
         with self._lock:  # one view at a time, since torch uses all cores
             return self._features.get(row, lambda: self._computed(row, image))
 

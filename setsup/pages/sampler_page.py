@@ -138,7 +138,8 @@ class SamplerSource:
         rows = sampler[sampler.first_step].indices.size
         if rows > _ROWS:
             raise SamplerError(
-                f"a draw of {rows:,} rows is too large to show; lower size or sets to {_ROWS:,} rows in all"
+                f"a draw of {rows:,} rows is too large to show; lower size or sets until a draw has at most {_ROWS:,} "
+                "rows"
             )
         return sampler
 
@@ -216,7 +217,9 @@ class SamplerSource:
         """Distinct rows after 1, 2, 4, … steps, and at the end of a finite sampler, counted in the draws themselves."""
         sampler, table = self.sampler(query), self.dataset.factors
         if len(table) > _COUNTABLE:
-            raise SamplerError(f"rows are counted only in tables of at most {_COUNTABLE:,} rows")
+            raise SamplerError(
+                f"the table has {len(table):,} rows, but rows are counted for at most {_COUNTABLE:,}; select fewer rows"
+            )
         first = sampler.first_step
         left = (LAST if sampler.length is None else sampler.length) - first
         most = min(max(_COUNTED // sampler[first].indices.size, 1), left)

@@ -311,7 +311,7 @@ class RenderedDataset(BaseDataset):
         if frame.rgb.shape != self.modalities["image"].shape:
             raise DataError(
                 f"its image has the shape {frame.rgb.shape}, but the first row has {self.modalities['image'].shape}; "
-                "all scenes of a recipe must have a background, or none"
+                "either all scenes of a recipe must have a background, or none of them"
             )
 
     def _here(self) -> RendererPool:
@@ -333,7 +333,7 @@ def _grid(recipe: Recipe) -> FactorTable:
     for factor in recipe.factors:
         if factor.continuous:
             raise FactorError(
-                f"recipe {recipe.name!r} has the continuous factor {factor.name!r}, so it has no grid; "
+                f"recipe {recipe.name!r} has the continuous factor {factor.name!r}, so the recipe has no grid; "
                 + advice(
                     "pass factors, for example setsup.rendered.table.sampled(recipe, rows=1000, ranges=…)",
                     f"use --rows N --ranges {factor.name}=LOW:HIGH",

@@ -299,7 +299,9 @@ def read_layout(folder: Path) -> Layout:
     if not modalities or list(modalities) != [name for name in KEPT if name in modalities]:
         raise fields.wrong("modalities", f"some of {', '.join(KEPT)}, in this order", list(modalities))
     if bool(layout.classes) != (LABELS in modalities):
-        raise fields.wrong("classes", f"names of classes if there are {LABELS}, and only then", list(layout.classes))
+        raise fields.wrong(
+            "classes", f"names of classes if the folder has {LABELS}, and none otherwise", list(layout.classes)
+        )
     return layout
 
 

@@ -142,7 +142,9 @@ def _check_band(
 def _check_line(name: str, numbers: npt.ArrayLike) -> Reals:
     given = np.asarray(numbers)
     if given.ndim != 1 or not len(given) or given.dtype.kind not in "iufb":
-        raise DataError(f"curve {name!r} must be a non-empty array of numbers (n,), not {given.dtype} {given.shape}")
+        raise DataError(
+            f"curve {name!r} must be a non-empty numeric array of shape (n,), not {given.dtype} of shape {given.shape}"
+        )
     finite = np.isfinite(given)
     if not finite.all():
         raise DataError(f"curve {name!r} is not finite at point {int(np.argmin(finite))}; omit such points")

@@ -129,7 +129,8 @@ def rows_of_images(images: Any) -> list[list[Any]]:
         return [list(row) for row in images]
     except TypeError:
         raise DataError(
-            f"images must be a list of rows of images, not an array {np.shape(images)}; pass one row as [images]"
+            f"images must be a list of rows of images, not an array of shape {np.shape(images)}; pass one row as "
+            "[images]"
         ) from None
 
 
@@ -139,8 +140,8 @@ def check_picture(image: Any, name: str) -> None:
     dtype = getattr(image, "dtype", type(image).__name__)
     if dtype != np.uint8 or len(shape) != 3 or shape[2] not in (1, 3, 4) or 0 in shape:
         raise DataError(
-            f"{name} must be uint8 (height, width, 1, 3 or 4), not {shape} {dtype}; batches for networks have "
-            "other dtypes, and channels first"
+            f"{name} must be a uint8 array of shape (height, width, 1, 3 or 4), not {dtype} of shape {shape}; batches "
+            "for networks have other dtypes, and channels first"
         )
 
 

@@ -59,7 +59,10 @@ def matches_drawn(
     check_measures(tile, scale)
     for view in (view1, view2):
         if np.ndim(view) != 3 or np.asarray(view).dtype != np.uint8:
-            raise DataError(f"a view must be a uint8 image (height, width, channels), not {np.shape(view)}")
+            raise DataError(
+                f"a view must be a uint8 array of shape (height, width, channels), not {np.asarray(view).dtype} of "
+                f"shape {np.shape(view)}"
+            )
     (height, width), (height2, width2) = view1.shape[:2], view2.shape[:2]
     if height != height2:
         raise DataError(f"both views must have the same height, not {height} and {height2} pixels")

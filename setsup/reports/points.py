@@ -133,7 +133,7 @@ def scatter_panels(
     placed = check_points(points)
     missing = [factor.name for factor in factors if factor.name not in values]
     if missing or not factors:
-        raise DataError(f"panels require the values of {' and '.join(missing) or 'at least one factor'}")
+        raise DataError(f"panels require {'values of ' + ' and '.join(missing) if missing else 'at least one factor'}")
     checked = [_check_values(values[factor.name], factor, len(placed))[0] for factor in factors]
     across = len(factors) if len(factors) <= 3 else min(4, math.ceil(math.sqrt(len(factors))))
     down = -(-len(factors) // across)
@@ -157,8 +157,8 @@ def check_points(points: npt.ArrayLike) -> Reals:
     given = np.asarray(points)
     if given.ndim != 2 or given.shape[1:] != (2,) or not len(given) or given.dtype.kind not in "iufb":
         raise DataError(
-            f"points must be numbers of shape (n, 2), one row per point, not {given.dtype} {given.shape}; project "
-            "embeddings first"
+            f"points must be a non-empty numeric array of shape (n, 2), one row per point, not {given.dtype} of shape "
+            f"{given.shape}; project embeddings first"
         )
     reals = given.astype(np.float64)
     finite = np.isfinite(reals).all(axis=1)
@@ -175,7 +175,8 @@ def _check_values(values: npt.ArrayLike, factor: Factor | None, rows: int) -> tu
     given, name = np.asarray(values), "values" if factor is None else f"values of {factor.name!r}"
     if given.shape != (rows,) or given.dtype.kind not in "iufbU":
         raise DataError(
-            f"{name} must be numbers of shape ({rows:,},), one for each point, not {given.dtype} {given.shape}"
+            f"{name} must be a numeric array of shape ({rows:,},), one value for each point, not "
+            f"{given.dtype} of shape {given.shape}"
         )
     if factor is None:
         if given.dtype.kind == "f":

@@ -65,7 +65,8 @@ def filled(pixels: npt.NDArray[Any], width: int, height: int) -> Image.Image:
 def _opened(pixels: npt.NDArray[Any]) -> Image.Image:
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] not in _CHANNELS or 0 in pixels.shape:
         raise DataError(
-            f"images of a contact sheet must be uint8 (height, width, 1 to 4), not {pixels.dtype} {pixels.shape}"
+            f"images of a contact sheet must be uint8 arrays of shape (height, width, 1 to 4), not {pixels.dtype} of "
+            f"shape {pixels.shape}"
         )
     if pixels.shape[2] == 2:
         pixels = np.pad(pixels, ((0, 0), (0, 0), (0, 1)))

@@ -121,9 +121,9 @@ def refuse_cut_batches() -> None:
             "is_predicting"
         ):
             raise SamplerError(
-                "Lightning would replace the sampler of these batches by a DistributedSampler, which splits batches "
+                "Lightning would replace the sampler of these batches with a DistributedSampler, which splits batches "
                 "into single rows; pass use_distributed_sampler=False to the Trainer (or to Fabric's "
-                "setup_dataloaders): each rank takes its share of the draws by itself"
+                "setup_dataloaders); each rank then draws its own share"
             )
 
 

@@ -49,14 +49,15 @@ class DomainSampler(Sampler):
 
     With D drawable domains, P ``sets`` and g = gcd(D, P), a round has D/g steps, in which every domain is drawn P/g
     times; no step repeats a domain. The v-th visit to a domain of n ≥ K rows takes K consecutive positions of a
-    permutation of its rows, which is renewed every n/gcd(n, K) visits: until then every row is drawn equally often.
+    permutation of its rows. The permutation is renewed every n/gcd(n, K) visits, in which every row is drawn equally
+    often.
 
     Parameters
     ----------
     domain : str or list of str
         Factors whose combinations are the domains.
     sets : int
-        Domains per batch, P; more than there are is an error unless ``domains="all"``.
+        Domains per batch, P; fewer domains than P raise an error unless ``domains="all"``.
     size : int or mapping
         Rows per domain, K. ``{0: 16, 1000: 32}`` gives 32 rows from step 1,000 on: the width of a draw is the largest
         size, and positions beyond the size of the step are masked. Rounds and passes over rows start again when the
@@ -66,11 +67,11 @@ class DomainSampler(Sampler):
         but with all domains if there are fewer than P; ``independent``: P domains and their rows are drawn
         independently in each step, without full passes over the data (as published for DCoDR).
     on_small_group : str
-        What to do with domains of fewer than K rows: ``error`` raises an error, ``drop`` leaves them out, ``short``
-        uses all their rows and masks the rest, ``replace`` draws K rows with replacement.
+        What to do with domains that have fewer than K rows: ``error`` raises an error, ``drop`` leaves them out,
+        ``short`` uses all their rows and masks the rest, ``replace`` draws K rows with replacement.
     weights : str or (rows,) float, optional
-        Relative probability of each row within its domain, or the factor that has it: the rows of a visit are then
-        drawn by successive sampling, each by weight among those that are left, and visits are independent. Rows of
+        Relative probability of each row within its domain, or the factor that contains it: the rows of a visit are then
+        drawn by successive sampling, each by weight among the rows that are left, and visits are independent. Rows of
         weight 0 are never drawn. Weights do not change how often domains are drawn.
     table, where, seed, stream
         As for every sampler, see :class:`Sampler`.

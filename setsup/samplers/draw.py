@@ -17,7 +17,7 @@ _SHOWN = 8  # sets, fixed factors and rows in a notebook
 
 @dataclass(frozen=True, init=False)
 class Draw:
-    """Sets of rows of one step, or of a block of steps with one more leading axis everywhere.
+    """Sets of rows of one step, or of a block of steps, in which every array has one more leading axis.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ _CLASSES, _ROWS, _QUERY = 0, 1, 2  # what a key is for
 
 
 class EpisodeSampler(Sampler):
-    """Draws N-way K-shot episodes: one step has ``ways`` classes, with ``shots`` support and ``queries`` query rows.
+    """Draws N-way K-shot episodes: ``ways`` classes per step, each with ``shots`` support and ``queries`` query rows.
 
     The classes of an episode are uniform without replacement over those with enough rows, and so is their order: the
     label of a class in the episode is the number of its set. The rows of a class are uniform without repeats; the first

@@ -36,7 +36,7 @@ __all__ = ["FactorPairSampler"]
 
 
 class FactorPairSampler(Sampler):
-    """Draws pairs of rows that differ in k factors and are equal in all others, k and the factors drawn per pair.
+    """Draws pairs of rows that differ in k factors and are equal in all others; k and the factors are drawn per pair.
 
     For each pair, independently: k is uniform over the feasible ones of the requested numbers, the set S of factors
     over the feasible k-subsets of ``among``, the anchor over the rows that have a partner for S, and the partner over

@@ -46,7 +46,7 @@ __all__ = ["OrbitSampler"]
 
 
 class OrbitSampler(Sampler):
-    """Draws orbits, whole or some members of each, with their canonical rows.
+    """Draws whole orbits, or some members of each orbit, with their canonical rows.
 
     Parameters
     ----------
@@ -62,13 +62,13 @@ class OrbitSampler(Sampler):
     members : str, optional
         Constraint between positions, such as ``"camera != anchor.camera"``: the first position of a set is the anchor,
         a row of the orbit for which at least ``size - 1`` other members satisfy the constraint; it is drawn uniformly
-        or by weight. The other positions are these members, uniform or by weight, without repeats. The terms are those
-        of ``positive`` of :class:`setsup.samplers.TripletSampler`.
+        or by weight. The other positions are drawn from these members, uniformly or by weight, without repeats. The
+        syntax is that of ``positive`` of :class:`setsup.samplers.TripletSampler`.
     canonical : str or mapping, optional
-        Canonical member of each orbit. ``"first"``: the orbit's first row; ``"argmin:yaw"``: the row with the least
+        Canonical member of each orbit. ``"first"``: the orbit's first row; ``"argmin:yaw"``: the row with the smallest
         value of a factor; ``{"camera": "051"}``: the first row with these levels; any other string is an expression, as
-        for `where`: ``"camera == '051' and session == 1"``, the first row that satisfies it. Rows that `where` leaves
-        out are never canonical. None gives no canonical rows.
+        for `where`, such as ``"camera == '051' and session == 1"``, for the first row that satisfies it. Rows that
+        `where` leaves out are never canonical. None gives no canonical rows.
     values : str
         How the orbits of a step relate. ``different``: no orbit is drawn twice in a step; ``independent``: they may
         coincide.
@@ -78,14 +78,14 @@ class OrbitSampler(Sampler):
         their number of rows, or to their total weight. If members must satisfy a constraint, only anchors count as
         rows.
     on_small_group : str
-        What to do with orbits that have too few members: ``error`` raises an error, ``drop`` leaves them out, and also
-        orbits without a canonical row, ``short`` uses all their members and masks the rest, ``replace`` draws from them
-        with replacement. If members must satisfy a constraint, ``short`` and ``replace`` apply to anchors that at least
-        one row matches, but too few.
+        What to do with orbits that have too few members: ``error`` raises an error, ``drop`` leaves out these orbits
+        and those without a canonical row, ``short`` uses all their members and masks the rest, ``replace`` draws from
+        them with replacement. If members must satisfy a constraint, ``short`` and ``replace`` apply to anchors with at
+        least one matching row, but too few.
     weights : str or (rows,) float, optional
-        Relative probability of each row within its orbit, or the factor that has it; without repeats by successive
-        sampling. Rows of weight 0 are never drawn, for no anchor. Whole orbits have all rows of positive weight. For
-        `members`, weights are counted in the unit of :class:`setsup.samplers.TripletSampler`.
+        Relative probability of each row within its orbit, or the factor that contains it. Rows are drawn without
+        repeats by successive sampling. Rows of weight 0 are never drawn for any anchor. Whole orbits contain all rows
+        of positive weight. For `members`, weights are counted in the unit of :class:`setsup.samplers.TripletSampler`.
     table, where, seed, stream
         As for every sampler, see :class:`Sampler`.
 

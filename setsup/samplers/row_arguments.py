@@ -91,7 +91,8 @@ def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> Real
     numbers = np.nan_to_num(numbers, nan=0.0, posinf=np.inf)
     if not np.isfinite(numbers).all() or (numbers < 0).any() or not numbers.any():
         raise SamplerError(
-            f"{spell_name('weights')} must be finite and non-negative, and not all 0 (NaN, for unknown, counts as 0)"
+            f"{spell_name('weights')} must be finite and non-negative, and not all 0 (NaN, which means unknown, "
+            "counts as 0)"
         )
     with np.errstate(over="ignore"):
         if not np.isfinite(numbers.sum()):

@@ -38,7 +38,7 @@ _RESOLVED = 16  # no more than this part of a window is left to rounding
 
 
 class SequencePairSampler(Sampler):
-    """Draws pairs of rows of one sequence, the second row later than the first by at most a window.
+    """Draws pairs of rows of one sequence, in which the second row is later than the first by at most a window.
 
     For each pair, independently: the first row is uniform over the rows with a later row within the window; the offset
     is uniform over the offsets that are present, that is, the distinct times of the sequence in (t, t + window]; the

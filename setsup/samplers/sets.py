@@ -58,8 +58,9 @@ VALUES = ("independent", "equal", "different")
 class SetSampler(Sampler):
     """Draws sets in which the inactive factors are exactly constant.
 
-    The rows with equal values of the inactive factors form a group. Each set draws a group as ``choose`` says, and then
-    rows of it uniformly without repeats. The sets of a step are independent unless ``values`` says otherwise.
+    The rows with equal values of the inactive factors form a group. For each set, a group is drawn as ``choose`` says,
+    and then rows of the group, uniformly and without repeats. The sets of a step are independent unless ``values`` says
+    otherwise.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ class SetSampler(Sampler):
     unconstrained : int
         Leave the last N sets unconstrained.
     num_fixed : int or mapping, optional
-        Fix only this many of the listed factors, chosen uniformly at each step, the same for all sets of the step.
+        Fix only this many of the listed factors, chosen uniformly at each step and shared by all sets of the step.
         ``{0: 3, 1000: 1}`` changes their number from step 1,000 on.
     choose : str
         How groups are chosen. ``levels``: levels are chosen factor by factor in table order, each uniformly among the
@@ -92,10 +93,10 @@ class SetSampler(Sampler):
         uses all their rows and masks the rest, ``replace`` draws from them with replacement.
     tolerance : mapping of str to float, optional
         Tolerances of continuous inactive factors, for at most one factor of each set: the values of a set differ from
-        that of an anchor row by at most the tolerance. The rounding of both values to float32 is allowed for.
+        the value of an anchor row by at most the tolerance. The rounding of both values to float32 is allowed for.
     weights : str or (rows,) float, or a list with one per set, optional
-        Relative probability of each row within its group, or the factor that has it; without repeats by successive
-        sampling. Rows of weight 0 are never drawn.
+        Relative probability of each row within its group, or the factor that contains it. Rows are drawn without
+        repeats by successive sampling. Rows of weight 0 are never drawn.
     where : str, (rows,) bool or list of int, or a list with one per set, optional
         Rows that may be drawn: an expression that they satisfy, one boolean per row, or their numbers. Draws still
         contain row numbers of the whole table. ``["label == 1", None]`` restricts the first of two sets.

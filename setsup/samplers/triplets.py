@@ -32,7 +32,7 @@ __all__ = ["TripletSampler"]
 
 
 class TripletSampler(Sampler):
-    """Draws triplets of rows: anchor, positive, negative.
+    """Draws triplets of rows: an anchor, a positive and a negative.
 
     The anchor's orbit is drawn as ``choose`` says; anchor and positive are two different members of it, uniform over
     ordered pairs; the negative is uniform over the rows of all other orbits, including orbits too small for an anchor.

@@ -107,7 +107,7 @@ class Zip(Sampler):
             if any(has) and not all(has):
                 raise SamplerError(
                     f"sampler {has.index(True)} of the zip returns {role} rows, but sampler {has.index(False)} does "
-                    "not; combine samplers that all return them, or none that does"
+                    f"not; combine only samplers that return {role} rows, or only samplers that do not"
                 )
 
     @classmethod

@@ -218,7 +218,8 @@ class _Tree:
         start = np.asarray(origins)
         if start.shape not in {(3,), (count, 3)}:
             raise SetsupError(
-                f"origins of {count} rays must be numbers of shape (3,) or ({count}, 3), not {start.shape}"
+                f"origins of {count} rays must be a numeric array of shape (3,) or ({count}, 3), not of shape "
+                f"{start.shape}"
             )
         return np.broadcast_to(np.subtract(start, self.middle).astype(np.float32), (count, 3))
 
@@ -255,7 +256,7 @@ class _Tree:
 def _directions(directions: npt.ArrayLike) -> Floats:
     way = np.asarray(directions, dtype=np.float32)
     if way.ndim != 2 or way.shape[1] != 3:
-        raise SetsupError(f"directions of rays must be numbers of shape (n, 3), not {way.shape}")
+        raise SetsupError(f"directions of rays must be a numeric array of shape (n, 3), not of shape {way.shape}")
     return way
 
 

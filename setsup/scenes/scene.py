@@ -147,7 +147,7 @@ def _way(values: npt.ArrayLike, what: str) -> Vector:
 def _light_color(values: npt.ArrayLike) -> Vector:
     color = _vector(values, "the color of a light")
     if min(color) < 0:
-        raise SetsupError(f"the color of a light must be three numbers, 0 or more, not {list(color)}")
+        raise SetsupError(f"the color of a light must be three non-negative numbers, not {list(color)}")
     return color
 
 

@@ -78,8 +78,8 @@ def check_members(members: Mapping[str, Member], source: str) -> None:
                 )
         elif member.format != "npy":
             raise DataError(
-                f"{source}: members .{member.extension} ({name!r}) are not supported, only images and .npy; index the "
-                "shards without them"
+                f"{source}: members with the extension .{member.extension} ({name!r}) are not supported; only images "
+                "and .npy are supported; index the shards without these members"
             )
         elif dtype not in _NUMBERS:
             raise DataError(f"{source}: the modality {name!r} must have a numeric dtype, not {dtype}")

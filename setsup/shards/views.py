@@ -155,7 +155,7 @@ def parse_view(content: bytes, label: str, advice: str) -> tuple[Camera, dict[in
         camera = Camera.from_dict(view)
         instances, names = view["instances"], view["names"]
         if not all(isinstance(number, int) for number in instances) or not all(isinstance(name, str) for name in names):
-            raise ValueError("instances must be integers, with strings as names")
+            raise ValueError("instances must be integers, and their names strings")
         return camera, dict(zip(instances, names, strict=True))
     except (ValueError, TypeError, KeyError, IndexError, RecursionError, OverflowError, SetsupError) as error:
         raise DataError(f"{label} is damaged: {' '.join(str(error).split())[:200]}; {advice}") from None

@@ -220,7 +220,9 @@ def test_integers_beyond_64_bits_and_of_64_bits_stay_exact() -> None:
 def test_splits_of_hugging_face_are_no_labels() -> None:
     datasets = pytest.importorskip("datasets")
     splits = datasets.DatasetDict({"train": datasets.Dataset.from_dict(FRAME)})
-    with pytest.raises(SetsupError, match=r"labels has the splits train; pass one of them, as in dataset\['train'\]"):
+    with pytest.raises(
+        SetsupError, match=r"labels has several splits \(train\); pass one of them, as in dataset\['train'\]"
+    ):
         setsup.batch_sampler(splits, classes=2, per_class=2)
 
 

@@ -162,7 +162,7 @@ def test_the_batches_that_arrived_count_where_more_were_requested() -> None:
     with pytest.raises(SamplerError, match="of those requested, must be an integer from 0 to 6, not 7"):
         batches.state_dict(delivered=7)
     unused = setsup.batch_sampler(LABELS, batch_size=4)
-    with pytest.raises(SamplerError, match="none were requested"):
+    with pytest.raises(SamplerError, match="no batches were requested"):
         unused.state_dict(delivered=1)
 
 
@@ -257,12 +257,12 @@ def test_repeated_draws_are_in_the_report() -> None:
 def test_states_of_others_are_refused() -> None:
     batches = setsup.batch_sampler(LABELS, batch_size=4)
     state = batches.state_dict()
-    with pytest.raises(SamplerError, match="load it into a batch sampler of the same labels"):
+    with pytest.raises(SamplerError, match="load the state into a batch sampler of the same labels"):
         setsup.batch_sampler(LABELS[::-1], batch_size=4).load_state_dict(state)
     for wrong in ({"delivered": 3}, None, {**state, "pass": -1}, {**state, "steps": 1.5}):
         with pytest.raises(SamplerError, match=r"as state_dict\(\) returns them"):
             batches.load_state_dict(wrong)
-    with pytest.raises(SamplerError, match="draw 40 is not in pass 0 of 15 draws"):
+    with pytest.raises(SamplerError, match="draw 40 lies outside pass 0, which has 15 draws"):
         batches.load_state_dict({**state, "delivered": 40})
 
 
@@ -298,11 +298,11 @@ def test_a_position_that_a_trainer_leaves_is_told(caplog: pytest.LogCaptureFixtu
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({"seed": 1}, "was saved with seed=0, and this batch sampler has seed=1; create it with the same arguments"),
-        ({"classes": 2}, "was saved with classes=3, and this batch sampler has classes=2"),
-        ({"weights": [1.0] * 61}, "with weights=None, and this batch sampler has weights with the digest [0-9a-f]{16}"),
-        ({"steps": 3, "seed": 1}, "with seed=0, steps=None, and this batch sampler has seed=1, steps=3; create"),
-        ({"on_small_group": "drop"}, "with on_small_group='error', and this .* has on_small_group='drop'"),
+        ({"seed": 1}, "was saved with seed=0, but this batch sampler has seed=1; create it with the same arguments"),
+        ({"classes": 2}, "was saved with classes=3, but this batch sampler has classes=2"),
+        ({"weights": [1.0] * 61}, "with weights=None, but this batch sampler has weights with the digest [0-9a-f]{16}"),
+        ({"steps": 3, "seed": 1}, "with seed=0, steps=None, but this batch sampler has seed=1, steps=3; create"),
+        ({"on_small_group": "drop"}, "with on_small_group='error', but this .* has on_small_group='drop'"),
     ],
 )
 def test_a_state_of_other_arguments_is_refused_by_their_names(other: dict[str, Any], message: str) -> None:

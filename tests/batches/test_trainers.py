@@ -169,7 +169,7 @@ def in_order(folder: Path, world: int) -> list[list[int]]:
 
 
 @pytest.mark.long("worker processes")
-@pytest.mark.parametrize(("worlds", "workers"), [((2, 3), 0), ((3, 2), 2), ((1, 3, 1, 2), 0)])
+@pytest.mark.parametrize(("worlds", "workers"), [((3, 2), 2), ((1, 3, 1, 2), 0)])
 def test_ranks_of_ddp_have_every_draw_once_and_resume_on_other_ranks(
     worlds: tuple[int, ...], workers: int, tmp_path: Path
 ) -> None:
@@ -546,46 +546,3 @@ def test_lightning_is_told_not_to_replace_the_sampler() -> None:
         loader = loader_of(setsup.batch_sampler(LABELS, **CALL), 0)
         with pytest.raises(SamplerError, match=r"Lightning would replace the sampler.*use_distributed_sampler=False"):
             update(loader, torch.utils.data.DistributedSampler(range(61), 2, 0))
-
-
-WITH_LIGHTNING = """
-import json, os, sys
-import lightning, torch
-import setsup
-
-class Module(lightning.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer, self.seen = torch.nn.Linear(1, 1), []
-
-    def training_step(self, rows, _):
-        self.seen.append(rows.tolist())
-        return self.layer(rows[:, None].float()).sum() * 0
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), 1e-3)
-
-labels = [number % 7 for number in range(61)]
-
-def fit(**options):
-    batches = setsup.batch_sampler(labels, classes=3, per_class=2)
-    module = Module()
-    trainer = lightning.Trainer(
-        max_epochs=2, accelerator="cpu", devices=2, strategy="ddp", logger=False, enable_progress_bar=False,
-        enable_model_summary=False, enable_checkpointing=False, **options,
-    )
-    trainer.fit(module, torch.utils.data.DataLoader(range(61), batch_sampler=batches, num_workers=2))
-    return trainer.global_rank, module.seen
-
-rank, seen = fit(use_distributed_sampler=False)
-with open(f"rank{rank}.json", "w") as file:
-    json.dump({"seen": seen}, file)
-"""
-
-
-@pytest.mark.long("worker processes")
-def test_two_ranks_of_lightning(tmp_path: Path) -> None:
-    pytest.importorskip("lightning", reason="lightning is not installed")
-    (tmp_path / "ranks.py").write_text(WITH_LIGHTNING)
-    run(*TORCHRUN, tmp_path / "ranks.py", cwd=tmp_path)
-    assert in_order(tmp_path, 2) == wanted(2)

@@ -173,7 +173,7 @@ def test_several_embeddings_have_a_file_each(setsup: Run, trained: Path, digits:
     assert data["files"]["embeddings-map"] == str(folder / "embeddings-map.npy")
     said = setsup("eval", run, "--preset", views)
     assert said.code == 2
-    assert "Views.embed returns several embeddings, vector, map; choose one" in said.err
+    assert "Views.embed returns several embeddings (vector, map); choose one" in said.err
 
 
 @pytest.mark.parametrize("file", ["embeddings.npy", "factors.parquet", "rows.npy"])

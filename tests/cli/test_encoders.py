@@ -69,7 +69,10 @@ def test_standard_evaluations_are_kept_with_what_they_are_of(setsup: Run, digits
     assert (about["encoder"], about["source"], about["split"], about["seed"]) == ("pixels:4", "mnist", None, 0)
     again = setsup(*words, *FEW, "--seed", 1)
     assert again.code == 2
-    assert "contains results of another seed (0, not 1); choose another folder with --out FOLDER" in again.err
+    assert (
+        "contains results with a different value of seed (existing: 0, requested: 1); choose another folder"
+        in again.err
+    )
     other = setsup(*words, *FEW, "--seed", 1, "--out", "there", "--json").json
     assert other["folder"] == "there"
     assert list(other["evaluations"]) == ["probes"]

@@ -216,7 +216,7 @@ def test_renderings_that_are_not_of_uint8_are_refused(setsup: Run, work: Path, i
 
 def test_of_several_embeddings_one_is_named(setsup: Run, work: Path) -> None:
     words = ["pose", "named/seed-0", "photos", "--codebook", "matrices.npz", *OWN]
-    refused(setsup(*words), "returns several embeddings, embedding, other; choose one", late=True)
+    refused(setsup(*words), "returns several embeddings (embedding, other); choose one", late=True)
     assert setsup(*words, "--embedding", "other").code == 0
     assert round(float(poses(work / "setsup-pose")[0]["azimuth_deg"])) == 30  # of both, so that cosines are the same
 

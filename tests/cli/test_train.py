@@ -199,7 +199,8 @@ class TestItsFile:
             in sentence
         )
         assert (
-            "the file of the preset has changed since the training; restore the method it was trained with" in sentence
+            "the file of the preset has changed since the training; restore the method that the weights were "
+            "trained with" in sentence
         )
 
     def test_nothing_is_said_of_runs_that_kept_no_digest(self, setsup: Run, digits: Path, mine: Path) -> None:

@@ -131,12 +131,18 @@ def broken(name: str, text: str | bytes | None):
         (broken("H_1_2", b"\xff\xfe\x00"), r"H_1_2 could not be parsed as 3 × 3 numbers"),
         (broken("H_1_2", "1 0 0\n0 1 0\n0 0 nan"), r"H_1_2 must contain a homography"),
         (broken("H_1_2", "1 0 0\n2 0 0\n0 0 1"), r"H_1_2 must contain a homography, an invertible"),
-        (broken("2.ppm", None), r"a homography of view 2, but no image of that view; add 2\.png"),
+        (broken("2.ppm", None), r"a homography of view 2, but no image of that view; add one, for example 2\.png"),
         (broken("1.ppm", None), r"a homography of view 1, but no image of that view"),
         (broken("2.png", "x"), r"a homography of view 2, but 2 images of that view"),
         (broken("2.ppm", "x"), r"2\.ppm"),
-        (broken("H_1_2.txt", "1 0 0\n0 1 0\n0 0 1"), r"has two homographies of view 2, H_1_2 and H_1_2\.txt; keep one"),
-        (broken("H_1_02", "1 0 0\n0 1 0\n0 0 1"), r"has two homographies of view 2, H_1_02 and H_1_2; keep one"),
+        (
+            broken("H_1_2.txt", "1 0 0\n0 1 0\n0 0 1"),
+            r"has two homographies of view 2, H_1_2 and H_1_2\.txt; remove one of them",
+        ),
+        (
+            broken("H_1_02", "1 0 0\n0 1 0\n0 0 1"),
+            r"has two homographies of view 2, H_1_02 and H_1_2; remove one of them",
+        ),
         (broken("3.JPG", "x"), r"contains 3\.JPG, but no homography H_1_3 of view 3; .* remove 3\.JPG"),
     ],
 )

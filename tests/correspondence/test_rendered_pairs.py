@@ -130,7 +130,7 @@ def test_what_cannot_be_found_is_said(views: RenderedPairs, folder: Path, tmp_pa
     with pytest.raises(SetsupError, match=r"the cameras of .* are unknown"):
         view_pairs(concat(kept, kept), [[0, 1]], KEYS[:1], match=stored)
     half = render(views, tmp_path / "half", ["image", "partners"])
-    with pytest.raises(SetsupError, match="does not store partners and status"):
+    with pytest.raises(SetsupError, match="does not store the modalities partners and status"):
         view_pairs(half, [[0, 1]], KEYS[:1], match=stored)
 
 
@@ -170,7 +170,7 @@ def test_what_is_no_pair_is_refused(views: RenderedPairs, folder: Path) -> None:
     with pytest.raises(SetsupError, match="rows 0 and 2 of rendered shapes3d are not the two views"):
         stored(twice, 0, 2, WHOLE, WHOLE, 1.0, 0)
     plain = RenderedDataset(RECIPE, renderer="embree")
-    with pytest.raises(SetsupError, match="does not store partners and status"):
+    with pytest.raises(SetsupError, match="does not store the modalities partners and status"):
         stored(plain, 0, 1, WHOLE, WHOLE, 1.0, 0)
     named = FactorTable(
         [*RECIPE.factors, Factor("view", Kind.ORDINAL, (0, 1))],

@@ -109,7 +109,7 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
         linear_classifier(X, NOISY, X, NOISY, loss="hinge")
     with pytest.raises(SetsupError, match="c must be a finite number above 0, not 0"):
         linear_classifier(X, NOISY, X, NOISY, c=[1, 0])
-    with pytest.raises(DataError, match=r"copies of embeddings must have the shape of embeddings, \(400, 4\)"):
+    with pytest.raises(DataError, match=r"copies of embeddings must have the same shape as embeddings, \(400, 4\)"):
         linear_classifier(X, NOISY, X, NOISY, copies=[X[:5]])
     with pytest.raises(DataError, match="R² requires at least two different known test values"):
         linear_regression(X, NOISY, X, np.ones(400))

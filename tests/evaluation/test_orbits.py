@@ -93,7 +93,7 @@ def test_invariant_and_constant_embeddings_are_exact() -> None:
 
 @pytest.mark.parametrize("codes", [[0, 0, 0, 0], [0, 1, 2, 3], [0, 0, -1, -1]])
 def test_distances_need_two_orbits_and_two_members(codes: list[int]) -> None:
-    with pytest.raises(DataError, match="require at least two orbits, one of which has two rows"):
+    with pytest.raises(DataError, match="require at least two orbits, and one orbit with at least two rows"):
         orbit_distances(np.eye(4), codes)
 
 

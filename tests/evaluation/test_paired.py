@@ -39,11 +39,11 @@ def test_differences_without_variance() -> None:
     ("reference", "others", "words"),
     [
         ([0.1, 0.2], {}, "at least one method is required"),
-        ([0.1], {"a": [0.1]}, "the reference must have one number for each of two"),
+        ([0.1], {"a": [0.1]}, "the reference must be a 1-D numeric array with one value for each of at least two"),
         (
             [0.1, 0.2],
             {"a": [0.1, 0.2, 0.3]},
-            "a must have as many re-splits as the reference, 2, not 3",
+            "a must have the same number of re-splits as the reference, 2, not 3",
         ),
         ([0.1, 0.2], {"a": [0.1, np.nan]}, "a: the value of re-split 1 is not finite"),
     ],

@@ -102,9 +102,9 @@ def test_features_that_are_not_finite_are_no_matches(where: str) -> None:
     given[where][1, 1] = np.nan
     with pytest.raises(DataError, match=f"{where} must contain only finite values"):
         nearest_pixels(**given)
-    with pytest.raises(DataError, match="finite numbers, one for each"):
+    with pytest.raises(DataError, match="1 of 3 values are not finite"):
         separation([np.nan, 1.0, 2.0], [True, False, True])
-    with pytest.raises(DataError, match="finite numbers, one for each"):
+    with pytest.raises(DataError, match="1-D array with one value for each truth"):
         separation([1.0, 2.0], [True, False, True])
 
 

@@ -107,8 +107,8 @@ LABELS, ORBITS = [0, 0, 1, 1], [0, 1, 2, 3]
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: draw_labelled([0, 0, 1, -1], ORBITS, 1), "labels of image 3 is unknown"),
-        (lambda: draw_labelled(LABELS, [0, 1, -1, 3], 1), "orbits of image 2 is unknown"),
+        (lambda: draw_labelled([0, 0, 1, -1], ORBITS, 1), r"labels contains unknown values .* \(first: image 3\)"),
+        (lambda: draw_labelled(LABELS, [0, 1, -1, 3], 1), r"orbits contains unknown values .* \(first: image 2\)"),
         (lambda: draw_labelled(np.array([0, 0, 1, np.nan]), ORBITS, 1), "labels must contain integer codes"),
         (lambda: draw_labelled([0, 0, 0, 0], ORBITS, 1), "one-shot accuracy requires at least two classes, not 1"),
         (lambda: draw_labelled(LABELS, [0, 1, 2, 2], 1), "class 1 has 1 orbit among its 2 images, but requires two"),
@@ -127,11 +127,11 @@ LABELS, ORBITS = [0, 0, 1, 1], [0, 1, 2, 3]
         (lambda: draw_parts(ORBITS, LABELS, 1, share=1), "share must be between 0 and 1"),
         (
             lambda: draw_resamples(LABELS, ORBITS, 1, most=2, test=1),
-            "class 0 has only 1 of the 2 images required for the fit; reduce",
+            "class 0 has only 1 of the 2 images required to fit the classifier; reduce",
         ),
         (
             lambda: draw_resamples(LABELS, ORBITS, 1, most=1, test=2),
-            "class 0 has only 1 of the 2 images required for the test; reduce",
+            "class 0 has only 1 of the 2 images required to test the classifier; reduce",
         ),
         (
             lambda: draw_resamples(LABELS, [0, 1, 2, 2], 1, most=1, test=1),

@@ -148,7 +148,7 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
         nearest([[1.0]], [[1.0]], own=[1])
     with pytest.raises(DataError, match="keys must be an array"):
         nearest([[1.0]], [[1.0]], never=[([1], [1, 2])])
-    with pytest.raises(SetsupError, match="columns must be numbers of factors"):
+    with pytest.raises(SetsupError, match="columns must contain at least one number of a factor"):
         shared_keys([[1, 2]], [[1, 2]], [2])
     with pytest.raises(DataError, match="must be below the period 18"):
         matches([[18]], [[0]], [[0]], period={0: 18})

@@ -37,7 +37,7 @@ def test_bad_input_is_refused_in_a_sentence() -> None:
         accuracy_over_labels(POINTS, LABELS, drawn, counts=(1, 3))
     with pytest.raises(SetsupError, match="at least one resample and one count are required, not 0 and 1"):
         accuracy_over_labels(POINTS, LABELS, [], counts=(1,))
-    with pytest.raises(DataError, match=r"resample 0 contains image \d+, but there are only 3 images"):
+    with pytest.raises(DataError, match=r"resample 0 contains image \d+, but images are numbered from 0 to 2"):
         accuracy_over_labels(POINTS[:3], LABELS[:3], drawn, counts=(1,))
     with pytest.raises(DataError, match="row 0 of 240 in embeddings contains a value that is not finite"):
         accuracy_over_labels(np.where(np.arange(240)[:, None] == 0, np.nan, POINTS), LABELS, drawn, counts=(1,))

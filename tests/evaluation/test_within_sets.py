@@ -60,5 +60,5 @@ def test_equal_embeddings_have_no_variance() -> None:
 
 @pytest.mark.parametrize("codes", [[0, 0, 0, 0], [-1, -1, -1, 2], [0, 1, 2, 3]])
 def test_two_labels_are_needed_and_one_of_them_twice(codes: list[int]) -> None:
-    with pytest.raises(DataError, match="at least two labels, one of which occurs twice"):
+    with pytest.raises(DataError, match="at least two labels, at least one of which occurs twice"):
         within_set_variance(np.zeros((4, 2)), codes)

@@ -85,9 +85,11 @@ class TestNowAndThen:
         keeping_run(tmp_path, keep_best="validation/loss")
         assert checkpoints(tmp_path) == {"best": 5, "last": 9}
 
+    @pytest.mark.parametrize("steps", [9, 5])  # the last one of the run, too
     def test_a_run_killed_before_a_checkpoint_got_its_name_gives_it_later(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
     ) -> None:
+        preset = replace(PRESET, steps=steps)
         keep_as = checkpoint_retention.keep_as
 
         def killed(source: Path, name: str) -> None:
@@ -97,11 +99,11 @@ class TestNowAndThen:
 
         monkeypatch.setattr(checkpoint_retention, "keep_as", killed)
         with pytest.raises(MemoryError):
-            keeping_run(tmp_path, keep_best="validation/loss", keep_every=5)
+            keeping_run(tmp_path, preset, keep_best="validation/loss", keep_every=5)
         assert checkpoints(tmp_path) == {"best": 2, "last": 5, "previous": 2}
         monkeypatch.setattr(checkpoint_retention, "keep_as", keep_as)
-        keeping_run(tmp_path, keep_best="validation/loss", keep_every=5)
-        assert checkpoints(tmp_path) == {"best": 5, "last": 9, "step-000005": 5}
+        keeping_run(tmp_path, preset, keep_best="validation/loss", keep_every=5)
+        assert checkpoints(tmp_path) == {"best": 5, "last": steps, "step-000005": 5}
 
     @pytest.mark.long("trainings")
     def test_a_resumed_run_compares_with_the_best_before(self, tmp_path: Path) -> None:
@@ -115,7 +117,10 @@ def test_a_metric_that_is_never_logged_is_named_once(tmp_path: Path, caplog: pyt
     assert [record.getMessage() for record in caplog.records if "keep-best" in record.getMessage()] == [
         "--keep-best: the metric 'los' was not logged by step 4 (logged: loss)"
     ]
-    with pytest.raises(DataError, match=r"has no checkpoint 'best' \(none was kept\); `setsup train` keeps more with"):
+    with pytest.raises(
+        DataError,
+        match=r"has no checkpoint 'best' \(none was kept\); to keep more checkpoints, run `setsup train` with",
+    ):
         open_run(tmp_path, PRESET, checkpoint="best").state()
 
 

@@ -60,7 +60,7 @@ def test_maps_are_written_where_they_are_wanted(tmp_path: Path) -> None:
     assert embed(MAPS, Numbered(300), out=out) is out
     np.testing.assert_array_equal(out, np.arange(300)[:, None, None, None] + EXPECTED)
     for wrong, sentence in (
-        (np.zeros((299, 2, 3, 4), np.float32), r"float32 array of 300 rows, not float32 \(299, 2, 3, 4\)"),
+        (np.zeros((299, 2, 3, 4), np.float32), r"float32 array of 300 rows, not float32 of shape \(299, 2, 3, 4\)"),
         (np.zeros((300, 2, 3, 4)), "not float64"),
         (np.zeros((300, 2, 3), np.float32), r"out must have the shape \(300, 2, 3, 4\) of .*, not \(300, 2, 3\)"),
     ):
@@ -96,19 +96,27 @@ def test_large_embeddings_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("method", "name", "sentence"),
     [
-        (VIEWS, None, "Given.embed returns several embeddings, L, ab; choose one with embedding= or name="),
+        (VIEWS, None, "Given.embed returns several embeddings (L, ab); choose one with embedding= or name="),
         (VIEWS, "AB", "Given.embed returns no embedding named 'AB'; did you mean 'ab'?"),
-        (MAPS, "L", "Given.embed returns one unnamed embedding, not 'L'; omit the name"),
+        (MAPS, "L", "Given.embed returns one unnamed embedding, so 'L' cannot be chosen; omit the name"),
         (Given(lambda numbers, batch: {}), None, "Given.embed must return a tensor (sets, size, …)"),
         (
             Given(lambda numbers, batch: {"a/b": numbers}),
             None,
-            "Given.embed returned an embedding named 'a/b'; names may contain",
+            "Given.embed returned an embedding named 'a/b'; a name may contain only",
         ),
-        (Given(lambda numbers, batch: {"a": 3}), None, "to such tensors, not a int as 'a' for (1, 4) images"),
-        (Given(lambda numbers, batch: numbers[..., 0]), None, "to such tensors, not (1, 4) for (1, 4) images"),
-        (Given(lambda numbers, batch: numbers[0]), None, "to such tensors, not (4, 1) for (1, 4) images"),
-        (Given(lambda numbers, batch: numbers.numpy()), None, "to such tensors, not a ndarray for (1, 4) images"),
+        (Given(lambda numbers, batch: {"a": 3}), None, "to such tensors, not int as 'a' for a batch of 1 × 4 images"),
+        (
+            Given(lambda numbers, batch: numbers[..., 0]),
+            None,
+            "to such tensors, not (1, 4) for a batch of 1 × 4 images",
+        ),
+        (Given(lambda numbers, batch: numbers[0]), None, "to such tensors, not (4, 1) for a batch of 1 × 4 images"),
+        (
+            Given(lambda numbers, batch: numbers.numpy()),
+            None,
+            "to such tensors, not ndarray for a batch of 1 × 4 images",
+        ),
     ],
 )
 def test_what_is_no_embedding_is_one_sentence(method: Any, name: str | None, sentence: str) -> None:
@@ -224,7 +232,7 @@ def test_a_form_that_no_evaluation_knows_is_refused_before_a_training() -> None:
     data = PLAIN.open_training(0)
     build = partial(build_method, Settings(Shown()), data.dataset.factors, 0)
     for evaluated in False, True:
-        with pytest.raises(SetsupError, match=r"^Shown.embed must return .*, not \(8, 3\) for \(2, 4\) images"):
+        with pytest.raises(SetsupError, match=r"^Shown.embed must return .*, not \(8, 3\) for a batch of 2 × 4 images"):
             try_first_draw(data, build, None, PLAIN.validation, evaluated=evaluated)
 
 

@@ -128,11 +128,11 @@ def test_counts_that_are_too_small(counts: dict[str, int]) -> None:
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"data": None}, "abc/mnist must set data, sampler and method, or none of them; missing: data"),
-        ({"sampler": None}, "abc/mnist must set data, sampler and method, or none of them; missing: sampler"),
+        ({"data": None}, "abc/mnist must set all of data, sampler and method, or none of these; missing: data"),
+        ({"sampler": None}, "abc/mnist must set all of data, sampler and method, or none of these; missing: sampler"),
         (
             {"sampler": None, "method": None},
-            "abc/mnist must set data, sampler and method, or none of them; missing: sampler and",
+            "abc/mnist must set all of data, sampler and method, or none of these; missing: sampler and",
         ),
         ({"steps": 0}, "abc/mnist: steps must be 1 or more with a method, not 0"),
         ({"data": None, "sampler": None, "method": None}, "abc/mnist: steps must be 0 without a method, not 500"),

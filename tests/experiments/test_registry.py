@@ -124,7 +124,7 @@ def test_presets_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fold
     for name in ("two.py", "two.py:", "two.py:mine/third"):
         with pytest.raises(
             SetsupError,
-            match=r"two.py defines several presets, mine/first, mine/second; choose one, .*two.py:mine/first",
+            match=r"two.py defines several presets \(mine/first, mine/second\); choose one, .*two.py:mine/first",
         ):
             find_preset(name)
 

@@ -202,7 +202,7 @@ def test_results_are_the_same_whether_they_were_kept_or_not(tmp_path: Path) -> N
 def test_what_parts_cannot_be() -> None:
     some = trained(OneHot(), Numbered(10))
     for name in ("", "a/b", "..", "a b"):
-        with pytest.raises(SetsupError, match="the name of a part may contain letters, digits, - and _, not"):
+        with pytest.raises(SetsupError, match="the name of a part may contain only letters, digits, - and _, not"):
             some.part(name, {}, lambda: 1)
     with pytest.raises(SetsupError, match="a part of an evaluation contains a set, which JSON cannot represent"):
         some.part("part", {}, lambda: {1})

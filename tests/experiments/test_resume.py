@@ -131,6 +131,9 @@ def test_a_run_of_any_method_that_is_killed_is_the_run_that_was_not(
     assert steps_of(folder) == 4
     assert children(preset, folder, cut_off=[1, 0.0], **order) == KILLED  # at the end, before the last one
     assert steps_of(folder) == 4
+    if preset is METHODS[0]:
+        assert children(preset, folder, cut_off=[1, 1.0], **order) == KILLED  # when the last one was just renamed
+        assert steps_of(folder) == 6
     for _ in range(2 if preset is METHODS[0] else 1):  # what is finished stays
         assert children(preset, folder, **order) == 0
         checked_equal(folder, whole(preset, **order))

@@ -75,7 +75,7 @@ def test_rows_of_which_the_held_factor_is_unknown_are_in_no_pool() -> None:
 
 
 def test_a_pool_of_nothing() -> None:
-    with pytest.raises(SetsupError, match=r"^pool must be at least 1 row, not 0$"):
+    with pytest.raises(SetsupError, match=r"^pool must be at least 1 \(a number of rows\), not 0$"):
         Sets(inactive=("a",), pool=0).build(SimpleNamespace(factors=TABLE), 0)
 
 

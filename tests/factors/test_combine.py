@@ -128,7 +128,7 @@ def test_a_grid_is_joined():
         ({"s": ["a", None], "x": [1, 2]}, "s", "row 1 of the table to join has no known value of 's'"),
         ({"s": [1, 2], "x": [1, 2]}, "s", "strings in one table and numbers"),
         ({"s": [0.5, 2], "x": [1, 2]}, "s", "is continuous"),
-        ({"s": ["a", "b"], "y": [1, 2]}, "s", "both tables have 'y'"),
+        ({"s": ["a", "b"], "y": [1, 2]}, "s", "both tables have the factors 'y'"),
         ({"t": ["a", "b"]}, "s", "unknown factor 's'"),
     ],
 )

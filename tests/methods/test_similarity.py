@@ -112,5 +112,5 @@ def test_wrong_arguments_are_named() -> None:
         similarities(torch.ones(2, 3), torch.ones(2, 3), "l3")
     with pytest.raises(DataError, match=r"\(3,\)"):
         similarities(torch.ones(3), torch.ones(2, 3))
-    with pytest.raises(DataError, match=r"for \(2, 4\) and \(3, 4\), not \(3, 2\)"):
+    with pytest.raises(DataError, match=r"for x of shape \(2, 4\) and y of shape \(3, 4\), not of shape \(3, 2\)"):
         similarities(torch.ones(2, 4), torch.ones(3, 4), lambda x, y: y @ x.T)

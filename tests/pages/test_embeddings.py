@@ -252,8 +252,8 @@ def test_images_of_other_data_are_not_shown(folder):
 @pytest.mark.parametrize(
     ("file", "content", "sentence"),
     [
-        ("rows.npy", np.arange(9), "must contain a row number for each of 10 rows"),
-        ("embeddings.npy", np.zeros((9, 2)), "must contain an embedding of each of 10 rows"),
+        ("rows.npy", np.arange(9), r"a non-negative integer \(a row number\) for each of 10 rows"),
+        ("embeddings.npy", np.zeros((9, 2)), "must be a numeric array with one embedding for each of 10 rows"),
         ("embeddings.npy", np.zeros((10, 4, 4, 2)), "contains maps"),
         ("embeddings.npy", np.array([None] * 10), "cannot be read"),
     ],

@@ -215,7 +215,7 @@ class Free(Dots):
 
 def test_a_recipe_with_a_continuous_factor_needs_rows() -> None:
     with pytest.raises(
-        FactorError, match="'dots' has the continuous factor 'azimuth', so it has no grid; pass factors"
+        FactorError, match="'dots' has the continuous factor 'azimuth', so the recipe has no grid; pass factors"
     ):
         RenderedDataset(Free(), renderer=Crayon())
     with pytest.raises(FactorError, match="pass its range"):

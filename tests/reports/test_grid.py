@@ -112,5 +112,7 @@ def test_numbers_that_disagree_are_refused() -> None:
     with pytest.raises(DataError, match="not none"):
         image_grid([])
     for wrong in (images[..., 0], images.astype(float), images[:, :, :0], np.moveaxis(images, -1, 2)):
-        with pytest.raises(DataError, match=r"image 0 of the grid must be uint8 \(height, width, 1, 3 or 4\)"):
+        with pytest.raises(
+            DataError, match=r"image 0 of the grid must be a uint8 array of shape \(height, width, 1, 3 or 4\)"
+        ):
             image_grid(wrong)

@@ -460,7 +460,9 @@ def test_a_band_is_pale_and_behind_its_curve() -> None:
 
 @pytest.mark.parametrize("points", [[], [[1, 2, 3]], [1, 2], [["a", "b"]], np.zeros((2, 2), complex)])
 def test_what_is_no_plane_is_refused(points) -> None:
-    with pytest.raises(DataError, match=r"points must be numbers of shape \(n, 2\), one row per point"):
+    with pytest.raises(
+        DataError, match=r"points must be a non-empty numeric array of shape \(n, 2\), one row per point"
+    ):
         scatter(points, [0])
     with pytest.raises(DataError, match="points must be"):
         image_scatter(points, [])
@@ -477,13 +479,13 @@ def test_points_that_are_nowhere_are_refused(bad: float) -> None:
 @pytest.mark.parametrize(
     ("values", "factor", "message"),
     [
-        ([0, 1], SHAPE, r"values of 'shape' must be numbers of shape \(4,\), one for each point"),
+        ([0, 1], SHAPE, r"values of 'shape' must be a numeric array of shape \(4,\), one value for each"),
         ([0, 1, 2, 3], SHAPE, "must be codes from 0 to 2, or -1 where unknown"),
         ([0, 1, 2, -2], SHAPE, "must be codes from 0 to 2"),
         ([0.0, 1.0, 2.0, 0.0], SHAPE, "must be codes from 0 to 2"),
         (["cube"] * 4, SHAPE, "must be codes of its levels, not strings; convert them with Factor.code"),
         ([0, 1, np.inf, 2], DEPTH, "values of 'depth': row 2 is infinite; use NaN"),
-        ([None] * 4, None, "values must be numbers"),
+        ([None] * 4, None, "values must be a numeric array"),
     ],
 )
 def test_values_that_are_none_of_the_factor_are_refused(values, factor, message) -> None:
@@ -492,7 +494,7 @@ def test_values_that_are_none_of_the_factor_are_refused(values, factor, message)
 
 
 def test_panels_without_values_are_refused() -> None:
-    with pytest.raises(DataError, match="panels require the values of scale and hue"):
+    with pytest.raises(DataError, match="panels require values of scale and hue"):
         scatter_panels(SQUARE, [SHAPE, SCALE, HUE], {"shape": [0] * 4})
     with pytest.raises(DataError, match="at least one factor"):
         scatter_panels(SQUARE, [], {})
@@ -501,7 +503,9 @@ def test_panels_without_values_are_refused() -> None:
 def test_images_that_are_none_are_refused() -> None:
     with pytest.raises(DataError, match="4 points require the same number of images, not 3"):
         image_scatter(SQUARE, np.zeros((3, 8, 8, 1), np.uint8))
-    with pytest.raises(DataError, match=r"image 0 must be uint8 \(height, width, 1, 3 or 4\), not \(8, 8, 1\) float64"):
+    with pytest.raises(
+        DataError, match=r"image 0 must be a uint8 array of shape \(height, width, 1, 3 or 4\), not float64 of"
+    ):
         image_scatter(SQUARE, np.zeros((4, 8, 8, 1)))
     with pytest.raises(DataError, match=r"channels first"):
         image_scatter(SQUARE, np.zeros((4, 3, 8, 8), np.uint8))
@@ -525,7 +529,7 @@ def test_bars_without_any_and_ceilings_of_none_are_refused() -> None:
     [
         ({"series": {}}, "at least one curve"),
         ({"series": {"a": ([1, 2], [1])}}, "x and y of curve 'a' must have the same length, not 2 and 1"),
-        ({"series": {"a": ([], [])}}, r"curve 'a' must be a non-empty array of numbers \(n,\)"),
+        ({"series": {"a": ([], [])}}, r"curve 'a' must be a non-empty numeric array of shape \(n,\)"),
         ({"series": {"a": ([1, 2], [1, np.nan])}}, "curve 'a' is not finite at point 1; omit such points"),
         ({"series": {"a": ([0, 1], [1, 2])}, "log_x": True}, "x=0, which a logarithmic axis cannot show"),
         (

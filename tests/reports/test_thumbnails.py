@@ -61,5 +61,5 @@ def test_two_channels_are_red_and_green() -> None:
     [np.zeros((4, 4)), np.zeros((4, 4, 5), np.uint8), np.zeros((4, 4, 3), np.float32), np.zeros((0, 4, 3), np.uint8)],
 )
 def test_what_is_no_picture_is_refused(pixels: np.ndarray) -> None:
-    with pytest.raises(DataError, match=r"contact sheet must be uint8 \(height, width, 1 to 4\), not"):
+    with pytest.raises(DataError, match=r"contact sheet must be uint8 arrays of shape \(height, width, 1 to 4\), not"):
         thumbnail(pixels, 64)

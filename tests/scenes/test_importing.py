@@ -404,7 +404,7 @@ def test_scale(tmp_path):
         (
             "a.off",
             ball().export(file_type="off")[:-200],
-            "face 60 has b.3. corners but 2 numbers; export or copy it again",
+            "face 60 declares b.3. corners, but has 2 numbers; export or copy it again",
         ),
         ("a.off", "OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 7\n", "refer to vertices 0 to 7, but it has 3"),
         (

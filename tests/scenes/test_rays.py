@@ -206,10 +206,10 @@ def test_empty_scenes_and_no_rays():
 
 def test_wrong_shapes_are_refused():
     rays = Rays(ball_and_boxes())
-    with pytest.raises(SetsupError, match=r"directions of rays must be numbers of shape \(n, 3\), not \(3,\)"):
+    with pytest.raises(SetsupError, match=r"rays must be a numeric array of shape \(n, 3\), not of shape \(3,\)"):
         rays.hit((0, 0, 0), (0, 0, 1))
     with pytest.raises(
-        SetsupError, match=r"origins of 3 rays must be numbers of shape \(3,\) or \(3, 3\), not \(2, 3\)"
+        SetsupError, match=r"3 rays must be a numeric array of shape \(3,\) or \(3, 3\), not of shape \(2, 3\)"
     ):
         rays.hit(np.zeros((2, 3)), np.ones((3, 3)))
 

@@ -452,7 +452,9 @@ def test_members_that_nobody_decodes(tmp_path: Path) -> None:
     about = json.loads((folder / "shards.json").read_text())
     about["members"]["image"]["extension"] = "pyd"
     (folder / "shards.json").write_text(json.dumps(about))
-    with pytest.raises(DataError, match=r"set/shards\.json: members \.pyd \('image'\) are not supported"):
+    with pytest.raises(
+        DataError, match=r"set/shards\.json: members with the extension \.pyd \('image'\) are not supported"
+    ):
         open_shards(folder)
 
 

@@ -183,9 +183,9 @@ def test_unusual_pngs_are_left_to_the_general_decoder(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("extension", "modality", "words"),
     [
-        ("pyd", Modality((), "uint8"), "members .pyd"),
-        ("depth.pth", Modality((), "uint8"), "members .depth.pth"),
-        ("json", Modality((), "uint8"), "members .json"),
+        ("pyd", Modality((), "uint8"), "extension .pyd"),
+        ("depth.pth", Modality((), "uint8"), "extension .depth.pth"),
+        ("json", Modality((), "uint8"), "extension .json"),
         ("npy", Modality((3,), "object"), "numeric dtype, not object"),
         ("npy", Modality((3,), "datetime64"), "numeric dtype, not datetime64"),
         ("npy", Modality((3,), "i4,i4"), "numeric dtype, not void64"),

@@ -313,7 +313,7 @@ class Odd(Varied):
         (Odd(factor="\ud800"), {}, FactorError, "is not valid Unicode text"),
         (Odd(levels=(1, 2**70)), {}, FactorError, "Arrow has no type for the levels"),
         (Odd(levels=(1.5, 2**60 + 1)), {}, FactorError, "Arrow has no type for the levels"),
-        (Odd(name="\udc80"), {}, DataError, "in the name"),
+        (Odd(name="\udc80"), {}, DataError, "the name .* or the unit of a factor contains"),
         (Odd(name=""), {}, DataError, "the catalogue of '': name must be a non-empty string, not ''"),
         (Odd(shape=(1,) * 9), {}, DataError, "the catalogue of 'odd': .*at most 8"),
         (Varied(5), {"order": ["category"]}, DataError, "order of write_shards must be a string, not"),

@@ -278,7 +278,7 @@ def test_a_catalogue_of_other_tars_is_refused(tmp_path, whole):
     shutil.copytree(whole, folder)
     text = (folder / "shards.json").read_text()
     (folder / "shards.json").write_text(text.replace("data-00002.tar", "data-00007.tar"))
-    with pytest.raises(DataError, match=r"shards\.json is damaged: it lists other tars; fetch it again"):
+    with pytest.raises(DataError, match=r"shards\.json is damaged: it lists different tars; fetch it again"):
         write_shards(Varied(), folder, **FEW)
 
 

@@ -33,7 +33,7 @@ class Options(Common):
 
     clear: Annotated[
         tuple[str, ...] | None,
-        option("[NAME ...]", "Remove these entries; without names, everything that can be rebuilt."),
+        option("[NAME ...]", "Remove these entries or, without names, everything that can be rebuilt."),
     ] = None
 
 

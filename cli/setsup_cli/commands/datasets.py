@@ -15,7 +15,7 @@ from setsup_cli.suggestions import advise_command
 __all__ = ["HELP", "Options", "foreign", "present", "run"]
 
 HELP = """\
-`setsup info NAME` shows one of them in full. Other packages add datasets through the entry-point group
+`setsup info NAME` shows one dataset in full. Other packages add datasets through the entry-point group
 setsup.datasets."""
 
 _SHOWN = 4

@@ -19,7 +19,7 @@ from setsup_cli.suggestions import advise_command
 
 __all__ = ["HELP", "Check", "Options", "run"]
 
-HELP = "The exit code is 0 if all required packages are installed, 2 otherwise; optional ones do not count."
+HELP = "The exit code is 0 if all required packages are installed, and 2 otherwise; optional packages do not affect it."
 
 _LITTLE = 2_000_000_000
 

@@ -43,16 +43,17 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
-Embeds with the method of a run, or with any frozen encoder: `setsup embed --encoder ENCODER DATASET`. Writes
-embeddings.npy, float32 of shape (rows, dimensions), or (rows, height, width, dimensions) for maps; a method with
-several embeddings writes embeddings-NAME.npy for each. Also writes factors.parquet, the factors of these rows, to read
-with setsup.FactorTable.from_parquet, and rows.npy, int64 (rows), their row numbers in the dataset. --neighbours K adds
-neighbours.npy, int64 (rows of the dataset, K), a table for setsup.NeighbourSampler. The last lines printed are the
-paths."""
+Embeddings are computed with the method of a run or, with `setsup embed --encoder ENCODER DATASET`, with any frozen
+encoder. They are written to embeddings.npy, float32 of shape (rows, dimensions), or (rows, height, width, dimensions)
+for maps; for a method with several embeddings, each is written to embeddings-NAME.npy. factors.parquet contains the
+factors of these rows, to read with setsup.FactorTable.from_parquet, and rows.npy, int64 of shape (rows), their row
+numbers in the dataset. --neighbours K adds neighbours.npy, int64 of shape (rows of the dataset, K), a table for
+setsup.NeighbourSampler. The last lines printed are the paths."""
 
 _log = logging.getLogger("setsup")
 
 _LARGE = 1_000_000_000  # bytes
+_BY_ENCODER = "compute embeddings of a dataset with a frozen encoder, and save them with the factors"
 
 Where = Annotated[
     str | None,
@@ -96,7 +97,10 @@ class Options(Common):
     ] = None
     neighbours: Neighbours = None
     checkpoint: Checkpoint = "last"
-    preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own and has moved.")] = None
+    preset: Annotated[
+        str | None,
+        declared("FILE", "New path of the file of the run's preset, if the preset is your own and the file has moved."),
+    ] = None
     device: Device = None
     option: DatasetOptions = None
     encoder: MODE = None
@@ -135,7 +139,7 @@ class _Job(NamedTuple):
 
 def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
     """Options of an encoder in place of those of a run."""
-    return Subcommand("embed", ByEncoder, HELP) if names_encoder(words) else subcommand
+    return Subcommand("embed", ByEncoder, HELP, summary=_BY_ENCODER) if names_encoder(words) else subcommand
 
 
 def run(options: "Options | ByEncoder") -> int:

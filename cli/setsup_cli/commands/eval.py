@@ -43,13 +43,13 @@ class Options(Common):
         str | None,
         option(
             "NAME",
-            "Preset whose evaluations to run; it must have the same training settings as the runs. Or the file of the "
-            "runs' preset, if it is your own and has moved.",
+            "Preset whose evaluations to run; it must have the same training settings as the runs. Or the new path of "
+            "the file of the runs' preset, if the preset is your own and the file has moved.",
         ),
     ] = None
     only: Annotated[tuple[str, ...] | None, option("NAME ...", "Run only these evaluations.")] = None
     checkpoint: Checkpoint = "last"
-    again: Annotated[bool, flag("Repeat evaluations of the same weights.")] = False
+    again: Annotated[bool, flag("Repeat evaluations that have results for the same weights.")] = False
     root: Root = None
     device: Device = None
     encoder: MODE = None

@@ -51,9 +51,12 @@ class Options(Common):
         Path | None,
         declared("FILE", "JSON file of the initial sampler, from `sampler.to_dict()`."),
     ] = None
-    preset: Annotated[str | None, declared("FILE.py", "File of the runs' preset, if it is your own and has moved.")] = (
-        None
-    )
+    preset: Annotated[
+        str | None,
+        declared(
+            "FILE.py", "New path of the file of the runs' preset, if the preset is your own and the file has moved."
+        ),
+    ] = None
     port: Annotated[int, declared("N", "Port of the page on 127.0.0.1.", "a free one")] = 0
     no_browser: Annotated[bool, flag("Only print the address.", negative=())] = False
     export: Annotated[
@@ -63,7 +66,7 @@ class Options(Common):
     rows: Annotated[
         int,
         declared(
-            "N", "Number of rows whose images an exported page contains, in table order and again in random order."
+            "N", "Number of images in an exported page: the first N rows in table order, and N rows in random order."
         ),
     ] = 4096
     steps: Annotated[int, declared("N", "Number of steps of the sampler in an exported page.")] = 64

@@ -18,7 +18,7 @@ from setsup_cli.suggestions import advise, python_command
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-FILE.pt2 is a program of torch.export: torch.export.load("FILE.pt2").module() embeds images (n, C, H, W) for any n,
+FILE.pt2 contains a torch.export program: torch.export.load("FILE.pt2").module() embeds images (n, C, H, W) for any n,
 without setsup. FILE.pt and FILE.safetensors contain the weights by name."""
 
 
@@ -32,7 +32,10 @@ class Options(Common):
     )
     checkpoint: Checkpoint = "last"
     root: Root = None
-    preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own and has moved.")] = None
+    preset: Annotated[
+        str | None,
+        declared("FILE", "New path of the file of the run's preset, if the preset is your own and the file has moved."),
+    ] = None
 
 
 def run(options: Options) -> int:

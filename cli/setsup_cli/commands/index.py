@@ -18,12 +18,12 @@ __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
 Example: `setsup index photos`, a folder of tars. Images and .npy arrays become modalities; the fields of KEY.json, the
-text of KEY.cls and the folders in keys become factors. Lists, fields of mixed types, and strings or integers whose
-distinct values number more than 4,096 and more than half of the rows are left out; the output says why. The index
-(index.parquet) and the catalogue (shards.json) are written to the folder of the tars, or to --out. Run the command
-again after you change or add tars: it reads all of them again and keeps the factors as shards.json describes them, so
-you can correct their kinds there. For shards written by `setsup shard`, it restores a damaged or missing shards.json,
-index.parquet or README.md, byte for byte if backup.parquet exists."""
+text of KEY.cls and the folders in keys become factors. Some fields are left out: lists, fields of mixed types, and
+strings or integers with too many distinct values (more than 4,096, and more than half of the number of rows). The
+output says why. The index (index.parquet) and the catalogue (shards.json) are written to the folder of the tars, or to
+--out. Run the command again after you change or add tars: it reads all of them again and keeps the factors as
+shards.json describes them, so you can correct their kinds there. For shards written by `setsup shard`, it restores a
+damaged or missing shards.json, index.parquet or README.md, byte for byte if backup.parquet exists."""
 
 _MOST = 12  # names that are listed
 

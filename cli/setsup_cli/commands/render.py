@@ -58,7 +58,11 @@ class Options(RecipeOptions):
     ] = None
     matches: Annotated[
         int | None,
-        option("N", "Render N pairs of views instead of single views, and the corresponding pixel for every pixel."),
+        option(
+            "N",
+            "Render N pairs of views instead of single views, and write which pixel of the other view corresponds to "
+            "each pixel.",
+        ),
     ] = None
     skip_broken: Annotated[bool, flag("Leave out rows that cannot be rendered; FOLDER/failed.json lists them.")] = False
     processes: Annotated[int, option("N", "Number of worker processes.")] = 1

@@ -26,15 +26,16 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
-Examples: `setsup report` lists papers and groups, `setsup report abc` the reports of one; `setsup report abc/fig4a`
-reads the runs in ./runs, and prints means and standard deviations over seeds and the commands for the missing runs.
-Runs on a substitute dataset, in another precision or with other settings are listed on separate lines. `setsup report
---all` prints every table, of any paper, that has a measured value; `--out page.html` writes them as one page.
+Examples: `setsup report` lists papers and groups; `setsup report abc` lists the reports of one paper; `setsup report
+abc/fig4a` reads the runs in ./runs, and prints means and standard deviations over seeds, and the commands for missing
+runs. Runs on a substitute dataset, in another precision or with other settings are listed on separate lines. `setsup
+report --all` prints all tables that have a measured value, of all papers; `--out page.html` writes them as one page.
 
-Three reports compare the embeddings of frozen encoders and runs, with options of their own (`setsup report factors
---help`). `setsup report factors DATASET --encoder A --encoder B RUNS ...` measures how well they predict each factor of
-a dataset, `setsup report orbits DATASET RUNS ... --orbit FACTOR ... --encoder A` whether members of an orbit are close
-to each other, and `setsup report invariance DATASET RUNS ... --domain FACTOR ...` whether they predict the domain."""
+Three reports compare the embeddings of frozen encoders and runs, and have their own options (`setsup report factors
+--help`). `setsup report factors DATASET --encoder A --encoder B RUNS ...` measures how well embeddings predict each
+factor of a dataset; `setsup report orbits DATASET RUNS ... --orbit FACTOR ... --encoder A` measures whether members of
+an orbit are close to each other; and `setsup report invariance DATASET RUNS ... --domain FACTOR ...` measures how well
+embeddings predict the domain."""
 
 _ENCODERS = {module.NAME: module for module in (knowledge, orbits, invariance)}
 """Reports on encoders, which have options of their own."""
@@ -63,7 +64,8 @@ class Options(Common):
         tuple[Path, ...] | None, option("[RUNS ...]", "Folders of runs, searched recursively.", "./runs")
     ] = field(default=None, kw_only=False)
     preset: Annotated[
-        str | None, option("FILE", "File that defines REPORT, if it is your own and no run records it.")
+        str | None,
+        option("FILE", "File that defines REPORT, if the preset is your own and no run stores the path of its file."),
     ] = None
     all: Annotated[bool, flag("Print every report with a measured value; all arguments are folders of runs.")] = False
     out: Annotated[

@@ -28,9 +28,9 @@ _NO_MODALITIES = {"camera": "cameras", "names": "names of instances"}
 
 HELP = """\
 Example: `setsup shard --out shapes --where "object_hue == 0.5" --order by:shape`, which needs no download. Any program
-that reads WebDataset reads the shards; `setsup sample shapes --inactive shape`, and `setsup.open_shards` in Python,
-draw from them by factor. An interrupted command resumes when it is run again and produces identical output, for any
-number of processes or machines."""
+that reads WebDataset can read the shards; `setsup sample shapes --inactive shape` draws from them by factor, and
+`setsup.open_shards` opens them in Python. An interrupted command resumes when it is run again and produces identical
+output, for any number of processes or machines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class Options(Source):
         Literal["png", "webp", "jpeg", "npy"],
         option(
             "png|webp|jpeg|npy",
-            "Format of images: PNG, lossless WebP, JPEG of quality 95, or plain arrays. Other modalities are npy.",
+            "Format of images: PNG, lossless WebP, JPEG of quality 95, or plain arrays. Other modalities are arrays.",
         ),
     ] = "png"
     modalities: Annotated[

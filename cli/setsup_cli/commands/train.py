@@ -27,7 +27,7 @@ __all__ = ["HELP", "Options", "resolve_options", "run", "short_options"]
 
 HELP = """\
 All settings of a preset are options: `setsup train abc/fig3a --help` lists them, and `setsup train abc/fig3a --steps
-100 --sampler.size 16` changes two. Ctrl-C stops after the current step; run the same command to resume."""
+100 --sampler.size 16` changes two of them. Ctrl-C stops after the current step; run the same command to resume."""
 
 
 _ALIASES = {"steps": "-n"}
@@ -48,14 +48,17 @@ class Options(Common):
 
     preset: Annotated[
         str | None,
-        declared("[PRESET]", "Preset, or file of presets: my_method.py, my_method.py:NAME.", completer=_presets),
+        declared(
+            "[PRESET]", "Preset, or file of presets, such as my_method.py or my_method.py:NAME.", completer=_presets
+        ),
     ] = field(default=None, kw_only=False)
     out: Annotated[
         Path | None,
         declared("FOLDER", "Output folder; the run of seed N is written to FOLDER/seed-N.", "runs/PRESET", alias="-o"),
     ] = None
     seeds: Annotated[
-        tuple[int, ...] | None, declared("N ...", "Random seeds, one run each.", "0", name="--seed", alias="--seeds")
+        tuple[int, ...] | None,
+        declared("N ...", "Random seeds, with one run per seed.", "0", name="--seed", alias="--seeds"),
     ] = None
     config: Annotated[
         Path | None,

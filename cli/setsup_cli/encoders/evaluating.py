@@ -74,7 +74,7 @@ def resolve_options(words: Sequence[str], text: str) -> Subcommand:
     settings = [field for name, evaluation in evaluations.items() for field in nested(name, evaluation)]
     namespace = {"typed": typed_settings(words), "opened": _Opened(dataset, data, evaluations, left_out)}
     made = make_dataclass("Options", settings, bases=(ByEncoder,), frozen=True, kw_only=True, namespace=namespace)
-    return Subcommand("eval", made, text)
+    return Subcommand("eval", made, text, summary="evaluate a frozen encoder on a dataset")
 
 
 def run(options: Any) -> int:

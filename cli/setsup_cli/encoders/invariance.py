@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 __all__ = ["NAME", "SHOWS", "SUBCOMMAND", "Options", "run"]
 
 NAME = "invariance"
-SHOWS = "how well codes predict the domain and other factors: setsup report invariance --help"
+SHOWS = "how well embeddings predict the domain and other factors: setsup report invariance --help"
 
 HELP = """\
 For each encoder and run, and for the initial weights of each run, a network is trained to predict the domain and each
-other factor from codes. The table shows its accuracy on held-out rows (R² for continuous factors), the ideal value (for
-the domain the share of the most frequent one), and the accuracy with permuted labels. Example: `setsup report
+other factor from embeddings. The table shows its accuracy on held-out rows (R² for continuous factors), the ideal value
+(for the domain, the share of the most frequent domain), and the accuracy with permuted labels. Example: `setsup report
 invariance shapes3d-procedural runs/dcodr/seed-0 --domain shape --encoder pixels:8`."""
 
 _BEFORE = "before: "

@@ -39,11 +39,11 @@ NAME = "factors"
 SHOWS = "how well frozen encoders and runs predict each factor of a dataset: setsup report factors --help"
 
 HELP = """\
-For each factor and each encoder: accuracy of a linear probe and of nearest neighbours (R² for continuous factors), a
-lower bound on the information in nats, mean average precision of retrieval, and the share of the embedding's variance
-within sets in which the factor is fixed (0 for an embedding that depends on this factor alone). The row "chance" shows
-the values of an uninformative embedding. Example: `setsup report factors shapes3d-procedural --encoder pixels:16
---encoder random:resnet18`."""
+For each factor and each encoder, the report shows the accuracy of a linear probe and of nearest neighbours (R² for
+continuous factors), a lower bound on the information in nats, the mean average precision of retrieval, and the share of
+the embedding's variance within sets in which the factor is fixed (0 for an embedding that depends only on this factor).
+The row "chance" shows the values of an uninformative embedding. Example: `setsup report factors shapes3d-procedural
+--encoder pixels:16 --encoder random:resnet18`."""
 
 _TITLES = {
     "linear probe": "linear probe: accuracy, or R² of continuous factors",

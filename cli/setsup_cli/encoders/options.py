@@ -42,13 +42,16 @@ __all__ = [
 ]
 
 _FORMS = (
-    "hf:NAME, a repository in the Hugging Face hub's cache, or hf:./FOLDER; FILE.pt, a ResNet in torchvision's or "
-    "MoCo's layout; timm:NAME; FILE.py:FUNCTION, which returns a module; random:resnet50; pixels, or pixels:16. "
-    "Nothing is downloaded."
+    "hf:NAME (in the cache of the Hugging Face hub) or hf:./FOLDER; FILE.pt (weights of a ResNet of torchvision or "
+    "MoCo); timm:NAME; FILE.py:FUNCTION (which returns a module); random:resnet50; pixels or pixels:16. Nothing is "
+    "downloaded."
 )
 MODE = Annotated[
     str | None,
-    option("ENCODER", f"Frozen encoder instead of RUN, with its own options (--encoder pixels --help): {_FORMS}"),
+    option(
+        "ENCODER",
+        f"Frozen encoder to use instead of RUN: {_FORMS} `--encoder pixels --help` lists the options of encoders.",
+    ),
 ]
 """The option where a run may be named instead."""
 Batch = Annotated[int, option("N", "Images per forward pass of the encoder, 1 to 256.")]
@@ -70,7 +73,10 @@ Embedding = Annotated[
     str | None,
     option("NAME", "Name of the embedding, if the method of the runs has several, such as a view.", "all of them"),
 ]
-OwnPreset = Annotated[str | None, option("FILE", "File of the runs' preset, if it is your own and has moved.")]
+OwnPreset = Annotated[
+    str | None,
+    option("FILE", "New path of the file of the runs' preset, if the preset is your own and the file has moved."),
+]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,10 +36,10 @@ NAME = "orbits"
 SHOWS = "whether frozen encoders and runs embed the members of an orbit close together: setsup report orbits --help"
 
 HELP = """\
-For each encoder and run: Euclidean distances between drawn rows, within and between orbits; the probability that a pair
-from one orbit is closer than a pair from two orbits (AUC); the share of members whose nearest canonical member belongs
-to their orbit; and, for methods with `rectify`, the error of the decoded canonical images, compared with two baselines.
-The sheet shows the first orbits. Example: `setsup report orbits shapes3d-procedural --orbit wall_hue shape --canonical
+For each encoder and run, the report shows Euclidean distances between drawn rows, within and between orbits; the
+probability that a pair from one orbit is closer than a pair from two orbits (AUC); the share of members whose nearest
+canonical member belongs to their orbit; and, for methods with `rectify`, the error of the decoded canonical images,
+compared with two baselines. Example: `setsup report orbits shapes3d-procedural --orbit wall_hue shape --canonical
 argmin:orientation --encoder pixels:16`."""
 
 _NUMBERS = ("mean", "5 %", "25 %", "50 %", "75 %", "95 %")

@@ -17,10 +17,10 @@ from setsup_cli.runs import check_device, opened
 __all__ = ["SUBCOMMAND", "Options", "run"]
 
 HELP = """\
-Each pixel of a grid over the first image is matched to the nearest feature in the second image, and back. Matches that
-return to within two pixels are plotted as lines. Below, the sheet shows the distance from the feature of one pixel to
-all features of the second image. Example: `setsup pairs --run runs/pixels/rooms-small/seed-0 left.png right.png --pixel
-120 80`."""
+Each pixel of a grid over the first image is matched to the pixel with the nearest feature in the second image, which is
+matched back to the first image. Matches that return to within two pixels are plotted as lines. Below them, the sheet
+shows the distance from the feature of one pixel to all features of the second image. Example: `setsup pairs --run
+runs/pixels/rooms-small/seed-0 left.png right.png --pixel 120 80`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,9 @@ class Options(Common):
     force: Force = False
 
 
-SUBCOMMAND = Subcommand("pairs", Options, HELP, "--run")
+SUBCOMMAND = Subcommand(
+    "pairs", Options, HELP, "--run", summary="plot which pixels a trained network matches between two images"
+)
 
 
 def run(options: Options) -> int:

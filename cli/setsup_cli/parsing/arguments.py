@@ -100,7 +100,7 @@ Kinds = Annotated[
     tuple[str, ...] | None,
     option(
         "NAME=KIND ...",
-        "Override inferred kinds of factors: nominal, ordinal, cyclic, continuous; ordinal:low,mid,high gives the "
+        "Override inferred kinds of factors: nominal, ordinal, cyclic or continuous; ordinal:low,mid,high gives the "
         "order of levels.",
         group=SOURCE,
     ),
@@ -109,7 +109,7 @@ Pattern = Annotated[
     str | None,
     option(
         "PATTERN",
-        "Paths of images, with fields that become factors: '{class}/...', '{subject}/{yaw:d}.jpg'.",
+        "Pattern of image paths; its fields become factors, as in '{class}/...' or '{subject}/{yaw:d}.jpg'.",
         group=SOURCE,
     ),
 ]

@@ -59,7 +59,7 @@ def setting_fields(
             about = option(
                 metavar(kind),
                 described.get(name, ""),
-                write_value(value) or "none of them",
+                write_value(value) or "empty",
                 group=group,
                 converter=partial(_convert, kind),
                 alias=aliases.get(name),
@@ -114,7 +114,7 @@ def short_fields(settings: Any, leave_out: Collection[str], taken: Collection[st
             )
         owner, member = owners[names[0]]
         values = [write_value(getattr(part, field.name)) for part, field in map(owners.__getitem__, names)]
-        default = (values[0] or "none of them") if len(set(values)) == 1 else "the value of each setting"
+        default = (values[0] or "empty") if len(set(values)) == 1 else "the value of each setting"
         text = helps(type(owner)).get(member.name, "").rstrip(".")
         sets = f"sets {' and '.join(f'--{name}' for name in names)}".replace("_", "-")
         about = option(

@@ -249,7 +249,7 @@ def digit_measures(
     if reals.shape[1] != withheld.shape[1]:
         raise DataError(
             f"embeddings and withheld embeddings must have the same number of dimensions, not {reals.shape[1]} and "
-            f"{withheld.shape[1]}; embed both with one network"
+            f"{withheld.shape[1]}; embed both with the same network"
         )
     if not isinstance(sigma, int | float | np.integer | np.floating) or not 0 <= sigma < np.inf:
         raise SetsupError(f"sigma must be a number of at least 0, not {abbreviate(sigma)}")

@@ -23,13 +23,13 @@ class ABCObjective:
     similarity : {"l2sq", "l2", "l1", "linf", "cosine"}
         Similarity of embeddings.
     temperature : float
-        τ, above 0, in the unit of the similarity.
+        Temperature τ, above 0, in the unit of the similarity.
     objective : {"correspondence", "double", "augmentation"}
         ``correspondence``: the loss between the images of two sets; ``double``: the same with two augmented copies of
         each image; ``augmentation``: a baseline without a second set, with copy 1 as the query and copy 2 as the
         candidates.
     neighbours : {"second", "first"}
-        With ``double``, the copy of which soft neighbours are averages.
+        With ``double``, the copy whose embeddings are averaged into soft neighbours.
     rate : float
         Learning rate of Adam.
     halve_every : int, optional

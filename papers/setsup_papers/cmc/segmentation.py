@@ -238,8 +238,8 @@ class Segmentation:
             low, high = int(labels.min()), int(labels.max())
             if low < 0 or high >= scores.shape[1]:
                 raise DataError(
-                    f"{self.labels!r} contains the class {low if low < 0 else high}, but classes must be at least "
-                    f"0 and below {scores.shape[1]}; set classes to the number of classes"
+                    f"{self.labels!r} contains the class {low if low < 0 else high}, but class numbers must be at "
+                    f"least 0 and below {scores.shape[1]}; set classes to the number of classes"
                 )
             return functional.cross_entropy(scores, labels, ignore_index=_UNLABELLED)
 

@@ -61,7 +61,7 @@ class ViewsInformation:
     def __post_init__(self) -> None:
         """Check the number of views before any is drawn."""
         if len(self.views) not in (0, 2):
-            raise SetsupError(f"views must contain two different views, not {self.views}")
+            raise SetsupError(f"views must be empty or contain two different views, not {self.views}")
 
     def shrunk(self) -> "ViewsInformation":
         """Return the evaluation shrunk to few pairs."""

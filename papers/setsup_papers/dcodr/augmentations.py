@@ -48,7 +48,7 @@ class Positives:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resized:
-    """Resizes images, averaging when they shrink; images of that size are unchanged.
+    """Resizes images, averaging when they shrink; images of the given size are unchanged.
 
     Attributes
     ----------

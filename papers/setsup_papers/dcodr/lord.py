@@ -258,8 +258,8 @@ class AmortisedLORD(LightningModule):
         """
         if not bool(self.started):
             raise SetsupError(
-                "the encoders of LORD are fitted to the codes of a first stage; pass its run as --initial-run "
-                "runs/…/seed-0"
+                "the encoders of LORD are fitted to the codes of a first stage; pass a run of that stage as "
+                "--initial-run runs/…/seed-0"
             )
         used, classes = _classes(self.domains, batch)
         images = unit_range(batch["image"].flatten(0, 1)[used])

@@ -208,7 +208,7 @@ class LandmarkProbe(DeepProbeSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieval:
-    """Whether the image nearest to a test image has its attributes, among all images of training and test.
+    """Whether the nearest neighbour of a test image, among all training and test images, has its attributes.
 
     Distances are Euclidean between embeddings of length 1. The query itself is excluded, other images of its domain are
     not, as in DCoDR's published code. There the gallery of Shapes3D is the whole dataset, including the 382,000 images

@@ -25,7 +25,7 @@ _SMOKE = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainBatches:
-    """Some domains per step, and some images of each; see :class:`setsup.DomainSampler`.
+    """Several domains per step, and several images of each; see :class:`setsup.DomainSampler`.
 
     Attributes
     ----------
@@ -106,8 +106,8 @@ class ReconstructionSettings(DomainSettings):
     perceptual : {"vgg16", "pyramid"}
         Distance of images: L1 with features of VGG16, or with a Laplacian pyramid of three levels.
     vgg_weights : str
-        torchvision's file of VGG16, or ``vgg16-imagenet``, which is downloaded if it is missing; ``random`` for
-        RANDOM WEIGHTS, to try a training.
+        torchvision's file of VGG16, or ``vgg16-imagenet``, which is downloaded if it is missing; ``random`` for random
+        weights, to test a run.
 
     """
 

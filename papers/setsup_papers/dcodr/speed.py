@@ -15,7 +15,7 @@ _HOUR = 3_600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochTime:
-    """Seconds of the training per epoch, and hours of all epochs of the paper, on the machine that trained.
+    """Seconds per epoch of training, and hours for all epochs of the paper, on the machine of the run.
 
     Attributes
     ----------

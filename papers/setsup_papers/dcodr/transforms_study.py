@@ -44,7 +44,7 @@ _LEAST = 1e-6  # of d(x, T(x)): below it an image is as it was
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutoencoderInvariance:
-    """Distances of reconstructions of images and of their transforms: what an autoencoder is blind to.
+    """Distances between reconstructions of images and of their transforms, to find what an autoencoder ignores.
 
     The method must define ``reconstruct(batch)``, which returns images (sets, size, C, H, W) in [0, 1], such as DCoDR
     with a generator.

@@ -19,7 +19,7 @@ __all__ = ["OrbitMap"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrbitMap:
-    """t-SNE of the embeddings of some orbits; the points are a part of the evaluation, and the images show them.
+    """t-SNE maps of the embeddings of some orbits, as numbers and as plots.
 
     Orbits and the start of the map depend on `orbit_seed` and not on the seed of the run, so that runs are compared on
     the same ones.

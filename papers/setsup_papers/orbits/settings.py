@@ -27,7 +27,7 @@ _SMOKE = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrbitBatches:
-    """Some orbits per step, and some members of each; see :class:`setsup.OrbitSampler`.
+    """Several orbits per step, and several members of each; see :class:`setsup.OrbitSampler`.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ Reals = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """Whether two images are of one identity, over all pairs; and top-1 retrieval without easy images.
+    """Verification that two images show the same identity, over all pairs, and top-1 retrieval without easy images.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Verification:
     metric : {"l2sq", "cosine"}
         Euclidean distance of embeddings, or of embeddings scaled to length 1.
     baselines : tuple of {"pixels", "untrained"}
-        Also measure these on the same images.
+        Baselines to measure on the same images.
     embedding : str, optional
         Name of the embedding, if the method has several.
 

@@ -34,7 +34,7 @@ _DRAWN = 8  # digits of the image of an evaluation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColorSwap:
-    """How far the features of pixels move when a digit's colour is swapped, beside how far random pixels are apart.
+    """How far pixel features move when a digit's colour is swapped, compared with the distance of random pixels.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class ColorSwap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PixelLabels:
-    """Accuracy of a classifier of pixels' features, where colours are as in training and where they are the opposite.
+    """Accuracy of a classifier of pixel features, on images with colours as in training and with opposite colours.
 
     The network is frozen. A :class:`~setsup_papers.pixels.PixelClassifier` is trained on features of images that are
     not warped, with labels and colours drawn again at every access: binary cross-entropy of every pixel with the label

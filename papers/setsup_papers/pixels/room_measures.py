@@ -41,7 +41,7 @@ _DRAWN = 3  # pairs of views of the image of an evaluation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoomMatches:
-    """Matches, rejections, instances and edges by features of pixels, on pairs of views that training never saw.
+    """Matches, rejections, instances and edges from pixel features, on pairs of views that were not used in training.
 
     Views are rows of a folder of ``setsup render --matches`` with depth, instances, partners and status. For some
     pixels of view 1 the nearest feature among all pixels of view 2 is found, by Euclidean distance.
@@ -62,7 +62,8 @@ class RoomMatches:
         Also measure the features of this vision transformer, such as ``"hf:facebook/dinov2-small"``; see
         :func:`setsup.experiments.encoders.patch_features.patch_features`.
     pair_seed : int
-        Seed of pairs and pixels; independent of the seed of the run, so that runs are compared on the same ones.
+        Seed of pairs and pixels; independent of the seed of the run, so that runs are compared on the same pairs and
+        pixels.
 
     """
 

@@ -17,7 +17,7 @@ _SMOKE = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Views:
-    """Two views of each of some scenes per step; see :class:`setsup.correspondence.PixelPairSampler`.
+    """Two views of each of several scenes per step; see :class:`setsup.correspondence.PixelPairSampler`.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class RoomPairs:
     Attributes
     ----------
     size : int
-        Side of the window, pixels.
+        Side of the window, in pixels.
     keep : float
         Share of the pixels that are traced; others have a random partner.
     colors : bool

@@ -28,7 +28,7 @@ class ColoredPairs:
     keep : float
         Share of the pixels with a partner to use as positives.
     shift : int, optional
-        Largest shift of the second view, pixels; a quarter of the height by default.
+        Largest shift of the second view, in pixels; a quarter of the height by default.
 
     """
 
@@ -62,7 +62,7 @@ class PixelContrastSettings:
         Dropout probability in the last two stages.
     within : float
         λ, weight of the loss within pairs; the loss between pairs has the weight 1 - λ. With 1, the features of pixels
-        distinguish positions in an image; with less, also images.
+        distinguish positions in an image; with less, they also distinguish images.
     norm : {"inf", "l1", "l2"}
         Norm of the losses' distances; see :func:`~setsup_papers.pixels.pixel_distances`.
     balance : {"pooled", "per_part"}

@@ -31,7 +31,7 @@ def from_pandas(
     *,
     name: str = "frame",
 ) -> ImageTable | ItemDataset:
-    """Make a dataset of a ``pandas.DataFrame``: one column contains the images, the others are factors.
+    """Make a dataset from a ``pandas.DataFrame``: one column contains the images, the others are factors.
 
     The index is ignored, and so are columns of binary or nested values; categories keep their order. Rows are numbered
     from 0, in the order of the frame.

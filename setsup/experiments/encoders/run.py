@@ -156,9 +156,9 @@ def _claim(trained: TrainedRun, more: dict[str, Any]) -> dict[str, Any]:
     if path.exists() and (before := read_json(path, "remove the file, and evaluate again")) != about:
         differing = next(key for key in {**about, **before} if before.get(key) != about.get(key))
         raise SetsupError(
-            f"{trained.folder} contains results of another {differing.replace('_', ' ')} "
-            f"({before.get(differing)!r}, not {about.get(differing)!r}); choose another folder with --out FOLDER, "
-            "or remove this one"
+            f"{trained.folder} contains results with a different value of {differing.replace('_', ' ')} (existing: "
+            f"{before.get(differing)!r}, requested: {about.get(differing)!r}); choose another folder with --out "
+            "FOLDER, or remove this one"
         )
     write_json(path, about)
     return about

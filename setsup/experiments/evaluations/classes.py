@@ -45,7 +45,7 @@ def number_classes(table: FactorTable, names: Sequence[str], rows: Array) -> npt
     known = np.ones(len(rows), np.bool_)
     if math.prod(len(table[name]) for name in names) >= 2**62:
         raise SetsupError(
-            f"{', '.join(names)} have more than 2⁶² combinations, the most that can be numbered; choose fewer factors"
+            f"{', '.join(names)} have more than 2⁶² combinations, the maximum that is supported; choose fewer factors"
         )
     for name in names:
         codes = np.asarray(table.codes(name, rows), np.int64)

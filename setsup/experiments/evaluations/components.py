@@ -25,7 +25,7 @@ _LIBRARIES = {"tsne": "sklearn", "umap": "umap"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Components:
-    """Principal components of embeddings: their share of the variance, and images of the plane of the first two.
+    """Principal components of embeddings: their share of the variance, and plots of the first two.
 
     Attributes
     ----------

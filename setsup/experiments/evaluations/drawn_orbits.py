@@ -132,12 +132,14 @@ def draw_orbits(
     by = ", ".join(orbit)
     if len(groups) < 2:
         raise SetsupError(
-            f"{by} divide the rows into fewer than two orbits, but distances are measured between orbits; choose other "
-            "factors"
+            f"the factors of an orbit ({by}) divide the rows into fewer than two orbits, but distances between "
+            "orbits require at least two; choose other factors"
         )
     largest = int(groups.sizes.max())
     if largest < 2:
-        raise SetsupError(f"all {len(groups):,} orbits by {by} have a single member; choose fewer factors")
+        raise SetsupError(
+            f"all {len(groups):,} orbits of {by} have only one member, but distances require two; choose fewer factors"
+        )
     sets, size = min(count, len(groups)), min(members, largest)
     sampler = OrbitSampler(
         table, list(orbit), sets, size, on_small_group="short", seed=seed, stream="orbits that are measured"

@@ -36,9 +36,9 @@ class FactorInformation:
         Number of rows to embed.
     estimator : {"probe", "mine", "neighbours"}
         See :func:`~setsup.evaluation.probe_information`, :func:`~setsup.evaluation.mine` and
-        :func:`~setsup.evaluation.neighbour_information`. ``probe`` and ``mine`` are lower bounds; ``mine``, ABC's
-        choice, underestimates for factors of many levels, while ``probe`` is evaluated on held-out rows and treats
-        levels as classes. A continuous factor requires one of the other two.
+        :func:`~setsup.evaluation.neighbour_information`. ``probe`` and ``mine`` are lower bounds. ``mine``, ABC's
+        choice, underestimates the information of factors with many levels. ``probe`` is evaluated on held-out rows and
+        treats levels as classes, so a continuous factor requires one of the other two.
     steps : int, optional
         Training steps of the estimator. By default, `steps`, `batch` and `rate` are the estimator's own. ``neighbours``
         is not trained and uses none of these, nor `last`.

@@ -31,7 +31,7 @@ _LOSSES: dict[str, tuple[str, Literal["logistic", "squared_hinge"]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probes:
-    """Linear probes: what a linear model reads from embeddings of held-out rows, without noise.
+    """Linear probes: how well a linear model predicts factors from embeddings of held-out rows, without noise.
 
     Attributes
     ----------
@@ -39,14 +39,14 @@ class Probes:
         Factors to predict: those with levels by :func:`~setsup.evaluation.linear_classifier`, with a tenth of the rows
         held out; continuous ones by :func:`~setsup.evaluation.ridge_probe`, with 5-fold cross-validation.
     samples : int
-        Number of rows to embed, of the training data and of the test split each.
+        Number of rows to embed from the training data, and from the test split.
     split : str, optional
         Split to test on; the probe is then fitted to all sampled rows of the training data.
     classifiers : tuple of {"logistic", "svm"}
         Classifiers: logistic regression, or a one-vs-rest support vector machine with the squared hinge loss.
     c : tuple of float
         Candidates for the inverse strength of the penalty, scikit-learn's ``C``; one is chosen for each factor on a
-        tenth of the training rows. By default those of :func:`~setsup.evaluation.linear_classifier`.
+        tenth of the training rows. By default, those of :func:`~setsup.evaluation.linear_classifier`.
     knn : tuple of int
         Numbers of nearest neighbours that vote, among the training rows without augmentation; one accuracy is measured
         for each.
@@ -78,7 +78,7 @@ class Probes:
     def __post_init__(self) -> None:
         """Check settings before all is embedded."""
         if any(not 0 < number < float("inf") for number in self.c):
-            raise SetsupError(f"c must be positive numbers, not {self.c}")
+            raise SetsupError(f"c must contain only positive numbers, not {self.c}")
         if any(number < 1 for number in self.knn) or self.copies < 1:
             raise SetsupError(f"knn and copies must be 1 or more, not {self.knn} and {self.copies}")
 

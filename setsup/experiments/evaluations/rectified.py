@@ -81,7 +81,7 @@ class Rectification(nn.Module):
         if not isinstance(given, Tensor) or given.shape != seen.shape:
             form = tuple(given.shape) if isinstance(given, Tensor) else f"a {type(given).__name__}"
             raise SetsupError(
-                f"{who} must return one image of the same size for each image, not {form} for images "
+                f"{who} must return one image of the same size for each image, not {form} for images of shape "
                 f"{tuple(seen.shape)}"
             )
         for name, images in (("the input images", seen), (f"the output of {who}", given)):

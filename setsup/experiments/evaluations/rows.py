@@ -115,7 +115,7 @@ def draw_rows(
     rows = rows[~shared[rows]][:samples]
     if not len(rows):
         raise SetsupError(
-            f"the training used all rows of {dataset.name}, so none is left to test on; choose another split"
+            f"training used all rows of {dataset.name}, so no rows are left to test on; choose another split"
         )
     return rows
 

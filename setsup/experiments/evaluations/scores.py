@@ -54,7 +54,9 @@ class Disentanglement:
     def __post_init__(self) -> None:
         """Check that there is something to tell apart."""
         if len(self.factors) < 2:
-            raise SetsupError(f"disentanglement requires at least two factors, not {len(self.factors)}; choose others")
+            raise SetsupError(
+                f"disentanglement requires at least two factors, not {len(self.factors)}; choose more factors"
+            )
         if self.components is not None and self.components < 1:
             raise SetsupError(f"components must be 1 or more, or None for the original axes, not {self.components}")
 
@@ -106,7 +108,7 @@ class Disentanglement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieval:
-    """Whether the images nearest to an image have its values of factors; each is a query among all the others.
+    """Whether the nearest neighbours of an image share its values of factors; each image is a query among all others.
 
     Attributes
     ----------
@@ -115,7 +117,7 @@ class Retrieval:
     samples : int
         Number of rows to embed.
     k : int
-        Number of neighbours of a query; precision is the share of them that have its value.
+        Number of neighbours of a query; precision is the share of neighbours that have the value of the query.
     metric : {"l2sq", "cosine"}
         See :func:`~setsup.evaluation.nearest`.
     embedding : str, optional

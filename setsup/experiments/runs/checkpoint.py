@@ -79,8 +79,8 @@ def open_kept(folder: Path, name: str, *, checked: bool = False) -> tuple[Path, 
         there = sorted(file.stem for file in folder.glob("*.ckpt") if _KEPT.fullmatch(file.stem))
         listed = f"available: {', '.join(there)}" if there else "none was kept"
         raise DataError(
-            f"{folder} has no checkpoint {name!r} ({listed}); `setsup train` keeps more with --keep-every N and "
-            "--keep-best METRIC"
+            f"{folder} has no checkpoint {name!r} ({listed}); to keep more checkpoints, run `setsup train` with "
+            "--keep-every N or --keep-best METRIC"
         )
     return path, _read(path, checked)
 

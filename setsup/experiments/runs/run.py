@@ -158,7 +158,7 @@ class Run:
         if path.exists():
             return FactorTable.from_parquet(path)
         if self.preset.data is None:
-            raise SetsupError(f"{self.preset.name} trains on no data, so it has no factors")
+            raise SetsupError(f"{self.preset.name} does not train on data, so it has no factors")
         return self.preset.data.open(root or self.description.get("root"), substitute=self.substitute).factors
 
     def save_factors(self, table: "FactorTable") -> None:

@@ -12,7 +12,15 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import TensorBoardLogger
 
 from setsup.errors import SetsupError
-from setsup.experiments.runs.checkpoint import CALLBACK, CHECKPOINT, callback_state, drop_previous, keep_previous
+from setsup.experiments.runs.checkpoint import (
+    CALLBACK,
+    CHECKPOINT,
+    callback_state,
+    drop_previous,
+    keep_previous,
+    open_checkpoint,
+    trained_steps,
+)
 from setsup.experiments.training.checkpoint_retention import KeptCheckpoints
 from setsup.experiments.training.checks import need_equal_state, need_step_metrics, need_step_schedules, nonfinite_state
 from setsup.experiments.training.config import RunConfig
@@ -81,8 +89,8 @@ class CheckpointCallback(Callback):
         self._good = None if trainer.ckpt_path is None else Path(trainer.ckpt_path)
         if not self._allow_nonfinite and (name := nonfinite_state(trainer, pl_module)) is not None:
             raise SetsupError(
-                f"{self._good or 'the untrained method'} is not finite ({name}); train again in another folder, or "
-                "continue with --allow-nonfinite"
+                f"{self._good or 'the method before training'} contains values that are not finite ({name}); train "
+                "again in another folder, or continue with --allow-nonfinite"
             )
         if trainer.is_global_zero:
             truncate_lines(self._metrics, self._counter.steps)
@@ -152,6 +160,13 @@ class CheckpointCallback(Callback):
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """Restore the signal handlers after an error too."""
         self.on_train_end(trainer, pl_module)
+
+    def finish(self) -> None:
+        """Complete a finished run that was killed when its last checkpoint had been written."""
+        path, checkpoint = open_checkpoint(self._folder)
+        self._kept.load_state(callback_state(checkpoint).get("best", {}))
+        self._kept.start(trained_steps(checkpoint), path)
+        drop_previous(self._folder)
 
     def _collect(self, trainer: Trainer, outputs: Any, batch: Any) -> None:
         """Keep on the device what a draw logged, whether its loss is finite, and how many images it had."""

@@ -124,6 +124,8 @@ def train(
         if on_start is not None:
             on_start(run)
         if run.finished:
+            if trainer.is_global_zero:
+                checkpoints.finish()
             return run
         # Lightning loads the weights once more, but explains less if they do not fit
         resumed = str(load_weights(method, run)) if has_checkpoint(folder) else None
@@ -142,8 +144,8 @@ def train(
             if "find_unused_parameters" not in str(error):
                 raise
             raise SetsupError(
-                f"some parameters of {type(method).__name__} received no gradient in a step, which the other "
-                "devices wait for; train with --strategy ddp-unused, or on one device"
+                f"some parameters of {type(method).__name__} received no gradient in a step, but other devices wait "
+                "for these gradients; train with --strategy ddp-unused, or on one device"
             ) from error
     if checkpoints.stopped is not None and not run.finished:
         raise KeyboardInterrupt(signal.Signals(checkpoints.stopped).name)

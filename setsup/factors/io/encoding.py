@@ -83,7 +83,7 @@ class ColumnEncoder:
             row += self._rows
             raise FactorError(
                 f"column {self.factor.name!r} changed while it was being read: row {row} now contains "
-                f"{abbreviate(value)}"
+                f"{abbreviate(value)}; try again when the data no longer changes"
             )
         raise self._wrong(value, row, f"a level{did_you_mean(value, self.factor.levels or ())}")
 

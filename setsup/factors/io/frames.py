@@ -90,7 +90,8 @@ def from_parquet(
                 left -= _long_texts(block)
                 if left < 0:
                     raise FactorError(
-                        "the long strings of a column repeat too often to fit into memory; leave out that column"
+                        f"{path}: the long strings of one of its columns repeat so often that they do not fit into "
+                        "memory; leave out that column"
                     )
                 yield from _as_texts(block)
 

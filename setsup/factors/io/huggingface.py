@@ -262,6 +262,7 @@ def _decode_labels(column: Any, feature: Any) -> Any:
     largest = pc.max(codes).as_py()
     if largest is not None and largest >= len(names):
         raise FactorError(
-            f"class label {largest} has no name, because its feature has only {len(names)} names; correct the column"
+            f"class label {largest} has no name, because its feature has only {len(names)} names; correct the labels, "
+            "or add the missing names"
         )
     return pa.DictionaryArray.from_arrays(codes, pa.array(list(names), pa.string()))

@@ -191,7 +191,7 @@ def _inflated(packed: bytes, size: int, label: Label) -> bytes:
     except zlib.error as error:
         raise damaged(label, str(error)) from None
     if len(content) != size or more or not inflate.eof:
-        raise damaged(label, f"it has fewer than {size:,} bytes")
+        raise damaged(label, f"it does not decompress to {size:,} bytes")
     return content
 
 

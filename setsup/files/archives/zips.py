@@ -266,8 +266,8 @@ def _check(
         said = shown(names[row].decode("utf-8", "backslashreplace"))
         raise _damaged(
             source,
-            f"{said} of {sizes[row]:,} bytes is stored in {stored[row]:,} bytes from byte {offsets[row]:,} on, beyond "
-            f"the {start:,} bytes before the directory",
+            f"the directory declares an impossible size or position of {said}: {stored[row]:,} bytes from byte "
+            f"{offsets[row]:,} on for a file of {sizes[row]:,} bytes, where the directory starts at byte {start:,}",
         )
 
 

@@ -251,5 +251,9 @@ def _listed(fields: Fields) -> ManifestListed:
     )
     fields.done()
     if any("{}" not in text for text in (listed.path, *listed.urls)) or not listed.urls or not listed.lists:
-        raise fields.problem("", "requires path, urls and lists, with {} for each line of the lists in path and urls")
+        raise fields.problem(
+            "",
+            "requires path, urls and lists; path and each address in urls must contain {}, which is replaced with "
+            "each line of the lists",
+        )
     return listed

@@ -157,7 +157,7 @@ class ResizedRows:
                 here, there = (f"{sizes[n][0]} × {sizes[n][1]}" for n in (first, name))
                 raise DataError(
                     f"row {row} of {self.dataset.name}: {first!r} is {here} pixels (height × width), but {name!r} is "
-                    f"{there}; modalities that are resized together must have one size, so repair the row, or leave "
+                    f"{there}; modalities that are resized together must have the same size; repair the row, or leave "
                     f"{name!r} out with modalities=[…]"
                 )
         height, width = sizes[first]

@@ -44,7 +44,7 @@ def find_kinds(
         if kind in _AUGMENTED:
             raise SetsupError(
                 f"{of} cannot resize {name!r} as {kind}; leave it out with modalities=[…] of the loader, or open the "
-                "dataset at one size and use Augment, which can"
+                "dataset with size= and transform the modality with Augment"
             )
         if kind not in _SHAPES:
             raise SetsupError(f"{of}: unknown kind {kind!r} of {name!r}{did_you_mean(kind, _SHAPES)}")
@@ -53,16 +53,16 @@ def find_kinds(
         found = named.get(name) or _known(name, modalities[name])
         if found is None:
             raise SetsupError(
-                f"{of} does not know how {name!r} of {dataset} follows the pixels; name its kind, one of "
-                f'{", ".join(_SHAPES)}, as in modalities={{{name!r}: "unchanged"}}, or leave it out with '
+                f"{of} cannot tell from the description of {name!r} in {dataset} how to resize it; specify its kind, "
+                f'one of {", ".join(_SHAPES)}, as in modalities={{{name!r}: "unchanged"}}, or leave it out with '
                 "modalities=[…] of the loader"
             )
         _check(found, name, modalities[name], of)
         kinds[name] = found
     if not any(kind in PIXELS for kind in kinds.values()):
         raise SetsupError(
-            f"{of} requires a modality with pixels, which tells the size of each original, but the loader fetches "
-            f"{', '.join(names) or 'none'}; add the images to modalities="
+            f"{of} requires a modality with pixels, which determines the size of each original, but the loader "
+            f"fetches {', '.join(names) or 'none'}; add the images to modalities="
         )
     _check_names(kinds, of)
     _check_fill(getattr(resize, "fill", 0.0), kinds, modalities, of)
@@ -75,8 +75,8 @@ def _check_names(kinds: Mapping[str, str], of: str) -> None:
     for name in kinds:
         if name in added:
             raise SetsupError(
-                f"{of} adds {name!r} to the batch, but the dataset has a modality of that name; leave it out with "
-                "modalities=[…]"
+                f"{of} adds {name!r} to the batch, but the dataset has a modality of that name; leave this modality "
+                "out with modalities=[…]"
             )
 
 

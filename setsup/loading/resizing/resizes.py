@@ -47,7 +47,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Resize(ABC):
-    """Base of what brings each image from its original to one size; subclasses define :meth:`place`.
+    """Base class of resizing each image to a common size when it is decoded; subclasses define :meth:`place`.
 
     Attributes
     ----------
@@ -103,12 +103,12 @@ class Resize(ABC):
 
 @dataclass(frozen=True)
 class RandomResizedCrop(Resize):
-    """A box of random area and shape of the original, resized to one size.
+    """Crops a box of random area and aspect ratio from each image, and resizes it.
 
     The distribution is that of torchvision's ``RandomResizedCrop``: up to ten times, a share of the image's area,
     uniform in ``scale``, and a ratio of width to height, log-uniform in ``ratio``, are drawn, and both sides rounded to
     integers, until the box fits into the image; its position is uniform over integers. If none of the ten fits, the box
-    is the largest whose ratio is in ``ratio``, in the centre.
+    is the largest one in the centre whose ratio is in ``ratio``.
 
     Random numbers are functions of (seed, stream, step, set, position, copy).
 

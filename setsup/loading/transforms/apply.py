@@ -151,7 +151,7 @@ def _called(operation: Any, images: Tensor, slots: Slots) -> Tensor:
     if (result.shape[0], *result.shape[2:]) != (images.shape[0], *images.shape[2:]):
         raise SetsupError(
             f"{operation!r} changed the shape {tuple(images.shape)} to {tuple(result.shape)}, but an operation must "
-            "keep the number and size of images; implement operations that change sizes as geometric ones, with a "
-            "homography"
+            "keep the number and size of images; implement operations that change sizes as geometric operations, with "
+            "a homography"
         )
     return result

@@ -30,11 +30,11 @@ _GEOMETRY = ("independent", "copies", "sets")
 
 @dataclass(frozen=True)
 class Augment:
-    """Augments the images of a batch, each with its own random numbers, and other modalities on the same pixels.
+    """Augments each image of a batch with its own random numbers, and other modalities with the same geometry.
 
-    Every random number is a function of (seed, stream, step, set, slot, copy, operation): the same on any device, for
-    any number of workers, and after a resume. Consecutive geometric operations are multiplied into one matrix per
-    image, which is resampled once (:mod:`setsup.loading.transforms.resampling`). Photometric operations
+    Every random number is a function of (seed, stream, step, set, slot, copy, operation), so it is the same on any
+    device, for any number of workers, and after a resume. Consecutive geometric operations are multiplied into one
+    matrix per image, which is resampled once (:mod:`setsup.loading.transforms.resampling`). Photometric operations
     change images only.
 
     Parameters
@@ -46,18 +46,18 @@ class Augment:
         ``label`` and ``depth``, (sets, size, H, W) or (sets, size, H, W, k); ``normal``, (sets, size, H, W, 3), x to
         the right and y down; ``points``, pixels (x, y) as (sets, size, n, 2); ``clip``, (sets, size, frames, C, H, W),
         all frames of which change equally; ``flow``, motion in pixels, x and y alternating, (sets, size, 2k, H, W) or
-        (sets, size, k, 2, H, W). All images must have one size. Modalities with one image per set, such as
-        ``canonical_image``, have no axis of size and other random numbers; use a second Augment for them.
+        (sets, size, k, 2, H, W). All images must have the same size. Modalities with one image per set, such as
+        ``canonical_image``, do not have the axis ``size``; use a second Augment, with other random numbers, for them.
     copies : int, optional
-        Number of independent results of each image, along a new axis after sets and positions. Images that have copies
-        already, as ``resize=`` of the loader makes them, are augmented independently.
+        Number of independent results of each image, along a new axis after sets and positions. Images that already have
+        copies, made by ``resize=`` of the loader, are augmented independently.
     geometry : str
         Which results share one geometry: none (``independent``), the ``copies`` of an image, or all images of a set
         (``sets``).
     into : str, optional
         Prefix of the names of results, ``<into>_<name>``; without it, results replace the modalities.
     fill : float or mapping of str to float
-        Value where a result shows no pixel of its source: a number for images, 0 … 1, or numbers by modality; 0 by
+        Value of pixels that lie outside of the source: a number for images, 0 … 1, or numbers by modality; 0 by
         default.
     eight_bit : bool
         Images are uint8 after every operation, with the arithmetic of Pillow, as in papers that augmented stored
@@ -78,7 +78,7 @@ class Augment:
     (sets, size[, copies], 3, 3): matrices from the pixels of the input to those of the result of the last Augment.
     ``homographies`` has, by modality, the matrices through all Augments so far: from the pixels that the first one
     read (as loaded, or of a view such as ``view_1``) to those of the batch.
-    Points come with ``<name>_inside``, bool (sets, size[, copies], n): whether each is on the result. Points become
+    Points have a mask ``<name>_inside``, bool (sets, size[, copies], n): whether each is on the result. Points become
     float64; points beyond a horizon are NaN, as is flow that leads there.
 
     Examples
@@ -122,7 +122,8 @@ class Augment:
         lead = _lead(batch, self.modalities)
         if len(lead) == _COPIED and self.copies is not None:
             raise DataError(
-                f"the images have {lead[2]} copies each already; leave out copies= of Augment, or of what made them"
+                f"the images already have {lead[2]} copies each; leave out copies= of this Augment, or the transform "
+                "that created the copies"
             )
         values = {name: _checked(batch, name, kind, self._fill(name)) for name, kind in self.modalities.items()}
         size = _size(values, self.modalities, len(lead))
@@ -326,7 +327,10 @@ def _checked(batch: Batch, name: str, kind: str, fill: float) -> Tensor:
     if kind == "label" and not values.dtype.is_floating_point and values.dtype != torch.bool:
         limits = torch.iinfo(values.dtype)
         if not fill.is_integer() or not limits.min <= fill <= limits.max:
-            raise DataError(f"{name!r} of dtype {values.dtype} cannot be filled with {fill:g}")
+            raise DataError(
+                f"{name!r} of dtype {values.dtype} cannot be filled with {fill:g}; pass an integer from "
+                f"{limits.min} to {limits.max} as fill"
+            )
     return values
 
 

@@ -79,7 +79,8 @@ def possible_leads(batch: Batch, name: str, kind: str) -> set[int]:
         frames = "; use the kind clip for frames, and put the operations after copies= into the same Augment"
         more = frames if kind == "color" and values.ndim == 6 else ""
         raise DataError(
-            f"{name!r} of kind {kind} must have shape {axes}, or the same without size, not {tuple(values.shape)}{more}"
+            f"{name!r} of kind {kind} must have shape {axes}, or the same without the axis size, not "
+            f"{tuple(values.shape)}{more}"
         )
     return leads
 

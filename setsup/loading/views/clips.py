@@ -95,8 +95,8 @@ class FrameTriples:
         last = min(frames - 1 - self.later, motions - self.flow + before)
         if last < before:
             raise SetsupError(
-                f"clips of {frames} frames and {motions} flow fields are too short for a frame {self.later} later and "
-                f"{self.flow} flow fields around a frame; use longer clips, or smaller later and flow"
+                f"clips of {frames} frames and {motions} flow fields are too short for later={self.later} and "
+                f"flow={self.flow}; use longer clips, or smaller values of later and flow"
             )
         times = before + keyed_slots(batch, self.seed, self.stream, lead).below(last - before + 1)
         time = torch.from_numpy(times).to(video.device)

@@ -190,16 +190,16 @@ def get_planes(
     if values.ndim - after not in (1, 2, 3) or (kind == "normal" and values.shape[-1] != 3):
         axes = KINDS[kind][1].split(" or ")[0]
         raise DataError(
-            f"{name!r} of kind {kind} must have shape {axes}, with copies after size or without size, not "
-            f"{tuple(values.shape)}"
+            f"{name!r} of kind {kind} must have shape {axes}, optionally with an axis of copies after size, or "
+            f"without the axis size, not {tuple(values.shape)}"
         )
     lead = tuple(values.shape[:-after])
     axes_of_sets = 2 if has_slots(batch, name, kind, values) else 1
     if after == 2 and len(lead) > axes_of_sets and not _copied(batch, name, lead, values):
         raise DataError(
-            f"{name!r} has shape {tuple(values.shape)}, one axis more than images of kind {kind}, but the batch "
-            "contains no copies of that number; cut each of the k planes (…, height, width) separately, under its own "
-            "name"
+            f"{name!r} has shape {tuple(values.shape)}, one axis more than images of kind {kind}, but its extra axis "
+            "is not the axis of copies of any images in the batch; cut each of the k planes (…, height, width) "
+            "separately, under its own name"
         )
     flat = values.flatten(0, len(lead) - 1)
     if kind == "color":

@@ -63,8 +63,8 @@ def halved_sides(image: Sequence[int], times: int) -> tuple[int, int]:
     factor = 2**times
     if height % factor or width % factor:
         raise SetsupError(
-            f"the sides of images must be multiples of {factor} for {times} convolutions with stride 2, not "
-            f"{height} × {width}; resize the images, or use fewer convolutions"
+            f"the height and width of images must be multiples of {factor} for {times} convolutions with stride 2, "
+            f"not {height} × {width}; resize the images, or use fewer convolutions"
         )
     return height // factor, width // factor
 

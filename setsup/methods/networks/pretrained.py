@@ -87,7 +87,7 @@ def _read_config(name: str | Path, path: Path) -> "ResNetConfig":
             return ResNetConfig.from_dict(values)
     except Exception as error:  # values that make no config are met with errors of many kinds
         raise DataError(
-            f"config.json of {name} does not describe a ResNet ({type(error).__name__}); pass a config"
+            f"config.json of {name} does not describe a ResNet ({type(error).__name__}); pass the config of a ResNet"
         ) from None
     raise DataError(
         f"{name} must contain a 'resnet' of transformers, not {kind!r}; pass a repository with a ResNet, or a file"

@@ -84,7 +84,7 @@ class RowState(nn.Module):
     ) -> None:
         super().__init__()
         if rows < 1 or any(size < 1 for size in shape):
-            raise SetsupError(f"a state by row must have at least 1 row and positive sizes, not {(rows, *shape)}")
+            raise SetsupError(f"a RowState must have at least 1 row and positive sizes, not {(rows, *shape)}")
         if isinstance(initial, Tensor) and tuple(initial.shape) != (rows, *shape):
             raise SetsupError(f"initial values must have the shape {(rows, *shape)}, not {tuple(initial.shape)}")
         self.rows, self.shape, self.dtype = rows, shape, dtype
@@ -196,8 +196,8 @@ class RowState(nn.Module):
         rows = _integers(rows)
         if len(self.shape) != 1 or tuple(queries.shape[1:]) != self.shape or rows.shape[:-1] != queries.shape[:1]:
             raise SetsupError(
-                "queries must have the shape (n, d), and rows the shape (n, m), for a state of shape (d,), not "
-                f"{tuple(queries.shape)} and {tuple(rows.shape)} for {self.shape}"
+                "queries must have the shape (n, d), and rows the shape (n, m), for a RowState of shape (d,), not "
+                f"{tuple(queries.shape)} and {tuple(rows.shape)} for a RowState of shape {self.shape}"
             )
         with torch.no_grad():
             self._check(rows)
@@ -262,8 +262,8 @@ class RowState(nn.Module):
         rank, world = share
         if self._share not in (None, (0, 1)):
             raise SetsupError(
-                f"the state by row is divided among {self._share[1]} ranks, but {world} are running; save a "
-                "checkpoint, and load it on all ranks"
+                f"the values of this RowState are divided among {self._share[1]} ranks, but there are now "
+                f"{world}; save a checkpoint, and load it on all ranks"
             )
         with torch.inference_mode(False):
             if self._share is None:

@@ -69,7 +69,10 @@ class Material:
         if self.texture is not None:
             texture = _kept(self.texture, np.uint8, "the texture of a material")
             if texture.ndim != 3 or texture.shape[2] != 3 or 0 in texture.shape:
-                raise SetsupError(f"the texture of a material must be (h, w, 3) bytes of sRGB, not {texture.shape}")
+                raise SetsupError(
+                    "the texture of a material must be a non-empty array of shape (h, w, 3), bytes of sRGB, not of "
+                    f"shape {texture.shape}"
+                )
             object.__setattr__(self, "texture", texture)
         if self.mask is not None:
             object.__setattr__(self, "mask", self._checked_mask(np.asarray(self.mask)))
@@ -82,7 +85,10 @@ class Material:
 
     def _checked_mask(self, mask: Array) -> Bools | None:
         if mask.dtype != bool or mask.ndim != 2 or 0 in mask.shape:
-            raise SetsupError(f"the mask of a material must be (h, w) booleans, not {mask.dtype} {mask.shape}")
+            raise SetsupError(
+                f"the mask of a material must be a non-empty boolean array of shape (h, w), not {mask.dtype} of shape "
+                f"{mask.shape}"
+            )
         if self.texture is not None and mask.shape != self.texture.shape[:2]:
             raise SetsupError(
                 f"the mask of a material must have the size {self.texture.shape[:2]} of its texture, not {mask.shape}"
@@ -166,7 +172,8 @@ class Mesh:
             which = check_array(self.material, "material of a mesh", SetsupError)
             if which.shape != (len(faces),) or which.dtype.kind not in "iu":
                 raise SetsupError(
-                    f"material of a mesh must be one integer per triangle, not {which.dtype} {which.shape}"
+                    f"material of a mesh must be an integer array of shape ({len(faces)},), one integer per triangle, "
+                    f"not {which.dtype} of shape {which.shape}"
                 )
             most = min(len(self.materials), 1 << 16) - 1
             if which.min() < 0 or which.max() > most:
@@ -204,7 +211,9 @@ def _rows(values: npt.ArrayLike, dtype: type, columns: int, name: str, rows: int
     rows_given = _kept(values, dtype, f"{name} of a mesh")
     if rows_given.ndim != 2 or rows_given.shape[1] != columns or (rows is not None and len(rows_given) != rows):
         wanted = f"({'v' if rows is None else rows}, {columns})"
-        raise SetsupError(f"{name} of a mesh must be numbers of shape {wanted}, not {rows_given.shape}")
+        raise SetsupError(
+            f"{name} of a mesh must be a numeric array of shape {wanted}, not of shape {rows_given.shape}"
+        )
     most = FARTHEST if name == "vertices" else np.inf
     bad = np.flatnonzero(~(np.isfinite(rows_given) & (np.abs(rows_given) <= most)).all(axis=1))
     if len(bad):

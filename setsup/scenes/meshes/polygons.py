@@ -111,8 +111,8 @@ def _ears(flat: Reals, reflex: Bools, again: Bools) -> npt.NDArray[np.int64]:
     """
     if len(flat) > MOST_CORNERS:
         raise DataError(
-            f"a face with {len(flat):,} corners is not convex; faces that are not convex may have at most "
-            f"{MOST_CORNERS:,} corners: triangulate the mesh"
+            f"a face that is not convex has {len(flat):,} corners, more than the limit of {MOST_CORNERS:,} for faces "
+            "of this kind; triangulate the mesh"
         )
     points = [(float(x), float(y)) for x, y in flat]
     before, after = list(range(-1, len(flat) - 1)), list(range(1, len(flat) + 1))

@@ -125,7 +125,7 @@ class FunctionRecipe:
         if (placed.height, placed.width) != self.size:
             raise SetsupError(
                 f"recipe {self.name!r} has the image size {self.size} (height, width), but its camera has "
-                f"{(placed.height, placed.width)} pixels"
+                f"{(placed.height, placed.width)} pixels; use the same size in both"
             )
         return placed
 

@@ -36,7 +36,7 @@ def named_models(paths: Iterable[str | Path]) -> dict[str, Path]:
     joined = (["/".join(each) for each in way] for way in ways)
     names = next((way for way in joined if all(way) and len(set(way)) == len(way)), [str(path) for path in files])
     if len(set(names)) < len(names):
-        raise SetsupError(f"the mesh file {Counter(names).most_common(1)[0][0]} is listed twice")
+        raise SetsupError(f"the mesh file {Counter(names).most_common(1)[0][0]} is listed twice; list it once")
     return dict(zip(names, files, strict=True))
 
 

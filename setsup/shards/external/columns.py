@@ -147,7 +147,7 @@ class _Reader:
             if not within:
                 raise DataError(
                     f"{self._source}: the fields {what}of its json members have {why}, too many for factors; index a "
-                    "copy without them"
+                    "copy of the tars without these fields"
                 )
             self.scan.left_out[prefix.rstrip(".")] = f"its fields have {why}"
             return

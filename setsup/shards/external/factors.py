@@ -68,8 +68,8 @@ class Columns:
             if len(known) > 1:
                 raise DataError(
                     f"{known[False].source}: the {extension} of {known[False].key!r} must be an object with fields, "
-                    f"like that of {known[True].key!r} in {known[True].source}; replace the tar, or pack it without "
-                    "that sample"
+                    f"like the {extension} of {known[True].key!r} in {known[True].source}; replace the tar, or pack "
+                    "it without that sample"
                 )
         for name, sights in scan.sights.items():
             self._sights[name] = sights | self._sights.get(name, {})

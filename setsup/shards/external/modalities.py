@@ -89,7 +89,10 @@ def stored_member(name: str, extension: str, heads: Mapping[str, bytes]) -> Memb
     kinds = {(modality.dtype, len(modality.shape)) for modality in seen}
     if len(kinds) > 1:
         said = " and ".join(sorted(f"{dtype} of {axes} axes" for dtype, axes in kinds))
-        raise DataError(f"{next(iter(heads))} and others are {said}, but a modality must have one dtype and shape")
+        raise DataError(
+            f"{next(iter(heads))} and other members with this extension are {said}, but all members of a modality "
+            "must have the same dtype and number of axes"
+        )
     lengths = [set(axis) for axis in zip(*(modality.shape for modality in seen), strict=True)]
     shape = [axis.pop() if len(axis) == 1 else None for axis in lengths]
     dtype, color = seen[0].dtype, ""

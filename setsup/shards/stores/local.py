@@ -42,8 +42,8 @@ class LocalStore:
             content = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)
         if len(content) > limit:
             raise DataError(
-                f"{path} is larger than {readable_size(limit)}, the maximum for such a file, so it is another file or "
-                "is damaged; fetch or write it again"
+                f"{path} is larger than {readable_size(limit)}, the maximum for this file, so it is a different file "
+                "or is damaged; fetch or write it again"
             )
         return content
 

@@ -91,8 +91,8 @@ class RemoteStore:
         size = self._need_size(name)
         if size > limit:
             raise DataError(
-                f"{self._at(name)} has {readable_size(size)}, more than {readable_size(limit)}, the maximum for such "
-                "a file, so it is another file or is damaged; write it again"
+                f"{self._at(name)} has {readable_size(size)}, more than {readable_size(limit)}, the maximum for this "
+                "file, so it is a different file or is damaged; write it again"
             )
         return self.ranges([Range(name, 0, size)])[0]
 

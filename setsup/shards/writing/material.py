@@ -48,7 +48,7 @@ def _check_factors(dataset: Dataset, names: Iterable[str]) -> None:
         part(dataset.factors.select(none), [], 0, {name: Spans(none, none, none) for name in names}, none)  # type: ignore[arg-type]
     except UnicodeEncodeError as error:
         raise FactorError(
-            f"{error.object!r}, of a factor of {dataset.name}, is not valid Unicode text; rename it"
+            f"{error.object!r}, the name or a level of a factor of {dataset.name}, is not valid Unicode text; rename it"
         ) from None
     except (ValueError, OverflowError) as error:
         raise FactorError(
@@ -64,7 +64,8 @@ def check_catalogue(dataset: Dataset, plan: ShardPlan) -> None:
     except UnicodeEncodeError as error:
         wrong = error.object[error.start : error.end]
         raise DataError(
-            f"{wrong!r}, in the name {dataset.name!r} or in a unit, is not valid Unicode text; rename it"
+            f"the name {dataset.name!r} or the unit of a factor contains {wrong!r}, which is not valid Unicode text; "
+            "rename the dataset or the unit"
         ) from None
     parse_catalogue(text, f"the catalogue of {dataset.name!r}")
 

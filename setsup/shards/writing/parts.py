@@ -80,9 +80,10 @@ class WriteShard:
                 shard = Shard(name, piece.stop - piece.start, tar.size, tar.digest)
                 if expected is not None and shard != expected:
                     raise DataError(
-                        f"{store.url}/{name} is missing and cannot be written again, since the rows of the dataset or "
-                        f"their compression have changed: {shard.size:,} bytes, not {expected.size:,} with SHA-256 "
-                        f"{expected.digest:.12}…; fetch that file again, or remove all shards and write them again"
+                        f"{store.url}/{name} is missing and cannot be written again, because the rows of the dataset "
+                        f"or their compression have changed: the new file would have {shard.size:,} bytes, not "
+                        f"{expected.size:,} bytes with SHA-256 {expected.digest:.12}…; fetch that file again, or "
+                        "remove all shards and write them again"
                     )
                 store.put(name, path)
             finally:

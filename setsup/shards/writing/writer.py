@@ -225,7 +225,7 @@ class _Work:
         plan, store = self._plan, self._store
         names = [plan.shard_name(number) for number in range(plan.shards)]
         if [shard.name for shard in catalogue.shards] != names:
-            raise DataError(f"{store.url}/{CATALOGUE} is damaged: it lists other tars; {_ANEW}")
+            raise DataError(f"{store.url}/{CATALOGUE} is damaged: it lists different tars; {_ANEW}")
         size = store.size(INDEX)
         if size != catalogue.index.size:
             state = "is missing" if size is None else f"has {size:,} bytes, not {catalogue.index.size:,}"
@@ -242,8 +242,8 @@ class _Work:
         if content == plan.to_json().encode():
             return True
         raise DataError(
-            f"{store.url} was started with {plan.against(content, f'{store.url}/{PLAN}') or 'another plan'}; use the "
-            "same settings, choose another place, or remove its contents"
+            f"{store.url} was started with {plan.against(content, f'{store.url}/{PLAN}') or 'a different plan'}; use "
+            "the same settings, choose another place, or remove its contents"
         )
 
     def _begin(self) -> list[Piece]:

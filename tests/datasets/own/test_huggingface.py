@@ -313,7 +313,7 @@ def test_what_is_no_data_set(tmp_path):
         from_huggingface(photos.select([]))
     with pytest.raises(DataError, match=r"contains neither images nor arrays \(columns: subject, age"):
         from_huggingface(photos.select_columns(["subject", "age"]))
-    with pytest.raises(DataError, match="no column that can be used as a factor, only image"):
+    with pytest.raises(DataError, match=r"no column that can be used as a factor \(columns: image\)"):
         from_huggingface(photos.select_columns(["image"]))
     with pytest.raises(FactorError, match=r"label.shape and label_shape would both be called 'label_shape'"):
         from_huggingface(photos.add_column("label_shape", [0] * ROWS))

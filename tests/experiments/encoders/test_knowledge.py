@@ -155,11 +155,13 @@ def test_the_image_of_several_modalities_is_read() -> None:
     depth = Modality((1, 2, 1), "float32")
     assert encoder_run(open_encoder("pixels", "cpu"), Shades(depth=depth)).method.modality == "image"
     assert shown(Shades(modality="photo", depth=depth)).embed().shape == (600, 2)
-    with pytest.raises(DataError, match=r"several image modalities \(left, right\), but none named 'image'"):
+    with pytest.raises(DataError, match=r"several image modalities \(left, right\), none of them named 'image'"):
         shown(Shades(modality="left", right=Modality((1, 2, 1), "uint8", color="grey")))
     blind = Shades()
     blind.modalities = {"depth": depth}
-    with pytest.raises(DataError, match=r"shades has no images \(depth\), but an encoder reads one image per row"):
+    with pytest.raises(
+        DataError, match=r"shades has no images \(its modalities: depth\), but an encoder reads one image per row"
+    ):
         shown(blind)
 
 
@@ -186,7 +188,7 @@ def test_results_are_kept_with_what_they_are_of(tmp_path: Path) -> None:
     run.seed = 1
     with pytest.raises(
         SetsupError,
-        match=r"contains results of another seed \(0, not 1\); choose another folder with --out FOLDER, or remove this",
+        match=r"a different value of seed \(existing: 0, requested: 1\); choose another folder with --out FOLDER, or",
     ):
         evaluate_encoder(run, probes)
     with pytest.raises(SetsupError, match="unknown evaluation 'probe'; did you mean 'probes'"):

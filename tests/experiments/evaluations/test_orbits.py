@@ -223,8 +223,8 @@ def test_what_cannot_be_drawn_is_one_sentence() -> None:
     table = Views().factors
     one = FactorTable.from_values({"all": [1, 1, 1], "take": [0, 1, 2]})
     for names, of, sentence in (
-        (["all"], one, "all divide the rows into fewer than two orbits"),
-        (["take"], one, "all 3 orbits by take have a single member; choose fewer factors"),
+        (["all"], one, r"the factors of an orbit \(all\) divide the rows into fewer than two orbits"),
+        (["take"], one, "all 3 orbits of take have only one member, but distances require two; choose fewer factors"),
     ):
         with pytest.raises(SetsupError, match=sentence):
             draw_orbits(of, names)

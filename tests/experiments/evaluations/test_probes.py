@@ -148,7 +148,7 @@ def test_rows_that_two_selections_share() -> None:
     assert shared_rows(whole, test).tolist() == (np.arange(20) % 2 == 1).tolist()
     assert not shared_rows(train, test).any()
     assert not shared_rows(whole, Numbered(20, name="other")).any()
-    with pytest.raises(SetsupError, match="the training used all rows of numbered"):
+    with pytest.raises(SetsupError, match="training used all rows of numbered"):
         draw_sample(trained(Noisy(), test), ("shape",), 5, without=test)
 
 

@@ -187,7 +187,9 @@ def test_levels_beside_numbers_are_what_they_are_alone(estimator: Any, steps: in
 
 
 def test_one_factor_cannot_be_disentangled() -> None:
-    with pytest.raises(SetsupError, match=r"^disentanglement requires at least two factors, not 1; choose others$"):
+    with pytest.raises(
+        SetsupError, match=r"^disentanglement requires at least two factors, not 1; choose more factors$"
+    ):
         Disentanglement(factors=("shape",))
 
 

@@ -119,5 +119,6 @@ def test_one_re_split_is_no_test(tmp_path: Path) -> None:
         save(tmp_path, f"orbits/mnist-{method}-small", 0, RUNS[method, 0][:1])
     (found,) = report_on(find_report("orbits/mnist-small"), [tmp_path]).compared
     assert found.lines == [
-        "no paired tests: the reference must have one number for each of two or more re-splits, not (1,)"
+        "no paired tests: the reference must be a 1-D numeric array with one value for each of at least two "
+        "re-splits, not float64 of shape (1,)"
     ]

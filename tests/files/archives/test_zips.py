@@ -196,17 +196,19 @@ class TestBad:
     def test_a_wrong_size_is_noticed(self, tmp_path, size):
         path = zip_of({"a": b"abc" * 9999}, tmp_path / "x.zip")
         patched(path, CENTRAL, 24, size)
-        with pytest.raises(DataError, match="has fewer than"):
+        with pytest.raises(DataError, match="does not decompress to"):
             open_members(path).read(0)
 
     def test_an_impossible_size_is_refused_before_anything_is_taken(self, tmp_path):
         path = patched(zip_of({"a": b"abc" * 9}, tmp_path / "x.zip"), CENTRAL, 24, b"\xff\xff\xff\x7f")
-        with pytest.raises(DataError, match=r"a of 2,147,483,647 bytes is stored in .*, beyond"):
+        with pytest.raises(
+            DataError, match=r"an impossible size or position of a: .* for a file of 2,147,483,647 bytes"
+        ):
             open_members(path)
 
     def test_content_outside_of_the_archive(self, tmp_path):
         path = patched(zip_of({"a": b"abc" * 9}, tmp_path / "x.zip"), CENTRAL, 42, b"\xff\xff\xff\x00")
-        with pytest.raises(DataError, match="beyond the"):
+        with pytest.raises(DataError, match="an impossible size or position of a"):
             open_members(path)
 
     def test_parts_of_an_archive(self, tmp_path):

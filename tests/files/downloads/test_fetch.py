@@ -691,8 +691,8 @@ def test_the_lists_of_objectron_name_its_annotations() -> None:
     ("change", "words"),
     [
         ("lists: [nowhere]", "paths of the files in this manifest"),
-        ("path: annotations/all", "with {} for each line"),
-        ("urls: []", "with {} for each line"),
+        ("path: annotations/all", "path and each address in urls must contain {}"),
+        ("urls: []", "path and each address in urls must contain {}"),
     ],
 )
 def test_lists_of_a_manifest_that_cannot_be_right(tmp_path: Path, change: str, words: str) -> None:

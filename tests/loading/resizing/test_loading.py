@@ -315,7 +315,9 @@ def test_images_of_more_than_eight_bits_are_numbers_by_their_kind(tmp_path: Path
     end = "png" if kind == "label" else "tif"
     (tmp_path / "maps.csv").write_text(f"path,subject\na.{end},a\nb.{end},b\n")
     maps = setsup.open_table(tmp_path / "maps.csv")
-    with pytest.raises(SetsupError, match="does not know how 'image' of maps follows the pixels; name its kind"):
+    with pytest.raises(
+        SetsupError, match="cannot tell from the description of 'image' in maps how to resize it; specify its kind"
+    ):
         setsup.loader(maps, sampler_of(maps), resize=ShortSide((10, 10)))
     found = batches_of(maps, ShortSide((10, 10), modalities={"image": kind}), 1)[0]["image"][0, 0]
     middles = np.arange(1, 30, 3)  # of each three pixels
@@ -455,7 +457,7 @@ def test_batches_of_tensors_are_those_of_arrays_and_augment_goes_on_from_them(ph
     [
         (
             RandomResizedCrop(8),
-            "RandomResizedCrop does not know how 'objects' of scenes follows the pixels; name its kind",
+            "RandomResizedCrop cannot tell from the description of 'objects' in scenes how to resize it; specify",
         ),
         (
             RandomResizedCrop(8, modalities={"object": "label"}),
@@ -537,9 +539,7 @@ def test_what_is_no_resize_is_refused(photos: Any) -> None:
     from setsup.loading.transforms import Augment, ResizedCrop
 
     for wrong in (ResizedCrop(8), Augment([ResizedCrop(8)])):
-        with pytest.raises(
-            SetsupError, match=r"changes batches of images that have one size already; pass a resize of"
-        ):
+        with pytest.raises(SetsupError, match=r"requires images of the same size; pass a resize of"):
             setsup.loader(photos, sampler, resize=wrong)  # type: ignore[arg-type]
 
 
@@ -579,5 +579,5 @@ def test_augment_changes_each_copy_by_itself_or_all_alike(photos: Any) -> None:
         np.testing.assert_allclose(batch["homographies"]["image"].numpy(), whole, atol=1e-9)
     assert batch["image"].dtype == torch.float32
     twice = Augment([Shift(0.3)], copies=2)
-    with pytest.raises(SetsupError, match=r"the images have 3 copies each already; leave out copies="):
+    with pytest.raises(SetsupError, match=r"the images already have 3 copies each; leave out copies="):
         next(iter(setsup.loader(photos, sampler_of(photos), resize=crop, transform=twice, workers=0)))

@@ -97,7 +97,7 @@ def test_weights_that_do_not_fit_are_named(tmp_path):
     with pytest.raises(DataError, match=r"small.h5 does not contain the weight 'conv2_block1_preact_bn/gamma'"):
         network.load_keras(load_state(keras.write(tmp_path / "small.h5", _small())), "small.h5")
     for wrong in (np.ones((7, 7, 1, 64), np.float32), np.full((7, 7, 3, 64), np.nan, np.float32)):
-        with pytest.raises(DataError, match=r"'conv1_conv/kernel' of .*, not \(7, 7, ., 64\)"):
+        with pytest.raises(DataError, match=r"'conv1_conv/kernel' of .* must be finite and have the shape"):
             network.load_keras({name: torch.from_numpy(one) for name, one in _small(wrong).items()})
     with pytest.raises(SetsupError, match=r"Linear has no ResNet50-V2"):
         load_trunk(torch.nn.Linear(2, 2), {"conv1_conv/kernel": torch.ones(1)})

@@ -227,7 +227,7 @@ def test_what_was_loaded_before_ranks_met_is_divided_among_them() -> None:
     for found in on_ranks(2, lambda rank: states[rank].gather(torch.arange(ROWS))):
         assert torch.equal(found, first)
     assert sorted(len(state._held) for state in states) == [11, 12]
-    with pytest.raises(SetsupError, match="divided among 2 ranks, but 1 are running; save a checkpoint"):
+    with pytest.raises(SetsupError, match="divided among 2 ranks, but there are now 1; save a checkpoint"):
         states[0].gather(torch.arange(3))
 
 

@@ -128,7 +128,8 @@ def test_classes_beyond_those_there_are_end_in_a_sentence(
     scenes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(
-        SetsupError, match="'labels' contains the class 3, but classes must be at least 0 and below 3; set classes"
+        SetsupError,
+        match="'labels' contains the class 3, but class numbers must be at least 0 and below 3; set classes",
     ):
         measured(scenes, tmp_path, monkeypatch, 3, [0.0, 0.0, 0.0])
     with pytest.raises(SetsupError, match="including class 0, which is ignored, not 1; set classes to a larger number"):

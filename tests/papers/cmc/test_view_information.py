@@ -34,5 +34,5 @@ def test_pairs_are_those_of_the_augmentation(tmp_path: Path) -> None:
     assert list(found.curves["nats"][0]) == list(wanted.steps)
     run.seed = 5
     assert measure.measure(run).values == found.values  # on the same crops for all seeds
-    with pytest.raises(SetsupError, match="must contain two different views, not"):
+    with pytest.raises(SetsupError, match="must be empty or contain two different views, not"):
         ViewsInformation(views=("L",))

@@ -72,7 +72,7 @@ def test_the_second_stage_of_lord_embeds_images_that_were_not_trained_on(tmp_pat
 
 
 def test_the_second_stage_needs_the_first(tmp_path: Path) -> None:
-    with pytest.raises(SetsupError, match="pass its run as --initial-run"):
+    with pytest.raises(SetsupError, match="pass a run of that stage as --initial-run"):
         train(replace(LORD, initial_run=None), tmp_path / "run", config=HERE)
     assert not (tmp_path / "run").exists()
 

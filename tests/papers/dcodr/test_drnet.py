@@ -192,7 +192,7 @@ def test_sets_of_one_image_are_refused() -> None:
     single = {"image": batch["image"][1:, :1], "mask": batch["mask"][1:, :1]}
     single["factors"] = {"toy": batch["factors"]["toy"][1:, :1]}
     with pytest.raises(
-        SetsupError, match=r"sets of one image contain no other; draw two images or more of each domain"
+        SetsupError, match=r"sets of one image contain no other; draw at least two images of each domain"
     ):
         made().loss(single)
 

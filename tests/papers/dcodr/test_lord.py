@@ -249,7 +249,7 @@ def test_both_encoders_start_from_a_file_of_moco(tmp_path: Path) -> None:
 
 
 def test_a_second_stage_without_a_first_is_an_error() -> None:
-    with pytest.raises(SetsupError, match="pass its run as --initial-run"):
+    with pytest.raises(SetsupError, match="pass a run of that stage as --initial-run"):
         second().loss(drawn(2))
 
 

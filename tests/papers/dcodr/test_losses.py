@@ -158,7 +158,7 @@ def test_wrong_arguments_are_named() -> None:
         domain_contrast_loss(z.reshape(2, 3, 4), copies, domains)
     with pytest.raises(DataError, match=r"positives must have the shape \(6, 4\) of the embeddings, not \(5, 4\)"):
         domain_contrast_loss(z, copies[:5], domains)
-    with pytest.raises(DataError, match=r"mask must be .*, not torch.int64 \(6,\)"):
+    with pytest.raises(DataError, match=r"mask must be .*, not torch.int64 of shape \(6,\)"):
         domain_contrast_loss(z, copies, domains, mask=domains)
     with pytest.raises(SetsupError, match="negatives must be one of domain, batch, not 'all'"):
         domain_contrast_loss(z, copies, domains, negatives="all")  # type: ignore[arg-type]

@@ -83,7 +83,7 @@ def test_sets_of_one_image_are_refused_where_negatives_are_of_the_domain() -> No
     single = {name: value[:, :1] for name, value in batch.items() if name != "factors"}
     single["factors"] = {"toy": batch["factors"]["toy"][:, :1]}
     with pytest.raises(
-        SetsupError, match=r"sets of one image contain no others; draw two images or more of each domain"
+        SetsupError, match=r"sets of one image contain no others; draw at least two images of each domain"
     ):
         made().loss(single)
     codes = [made().encoder(kept(single, name)) for name in ("image", "positive_image")]
@@ -246,5 +246,7 @@ def test_what_has_no_negative_is_refused() -> None:
     batch = {name: value[:, :1] for name, value in drawn().items() if name != "factors"}
     batch["factors"] = {"toy": torch.tensor([[0], [2], [1]])}
     assert whole.loss(batch) > 0
-    with pytest.raises(SetsupError, match=r"sets of one image contain no others; draw two .* with --sampler\.size 2"):
+    with pytest.raises(
+        SetsupError, match=r"sets of one image contain no others; draw at least two .* with --sampler\.size 2"
+    ):
         made().loss(batch)

@@ -189,7 +189,7 @@ def test_sets_of_one_image_hold_no_triplet(objective: str) -> None:
         if name != "factors"
     }
     batch["factors"] = {"toy": torch.tensor([[0], [3], [1]])}
-    with pytest.raises(SetsupError, match=r"each set contains only one image; draw two images or more of each orbit"):
+    with pytest.raises(SetsupError, match=r"each set contains only one image; draw at least two images of each orbit"):
         made(objective).loss(batch)
     made("rectification").loss(batch)
     # more images than orbits: two share an orbit in every batch, as in images that are drawn one by one

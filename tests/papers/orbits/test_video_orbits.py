@@ -462,7 +462,7 @@ def test_a_damaged_video_is_named_once_the_others_are_done(several, tmp_path):
     shutil.copytree(several, folder)
     healthy = (folder / "a" / "2.mkv").read_bytes()
     (folder / "a" / "2.mkv").write_bytes(healthy[:900])
-    with pytest.raises(DataError, match=r"2\.mkv.*the 2 others are finished") as error:
+    with pytest.raises(DataError, match=r"2\.mkv.*the other videos \(2\) are finished") as error:
         recipe(folder, tmp_path / "orbits")
     assert "\n" not in str(error.value)
     assert not (tmp_path / "orbits" / "orbits.csv").exists()

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-Example: `setsup render object --models car.obj --views 1800 --out renders`, then
-`setsup pose runs/abc/table1-cars-small/seed-0 photos --codebook renders --boxes boxes.csv`. Each photograph, or each
-box in it, is assigned the pose of the rendering whose embedding is nearest by cosine similarity. Writes poses.csv, with
+Example: `setsup render object --models car.obj --views 1800 --out renders`, then `setsup pose
+runs/abc/table1-cars-small/seed-0 photos --codebook renders --boxes boxes.csv`. Each photograph, or each box in it, is
+assigned the pose of the rendering whose embedding is nearest by cosine similarity. The command writes poses.csv, with
 one line per photograph or box (azimuth, elevation and theta in degrees, and the disagreement of the nearest
 renderings), and sheet.png, which shows the photographs with their nearest renderings.
 
-Angles follow Pascal3D+: at azimuth 0 the camera is in front of the object, at 90 on its own left-hand side (the +x side
-of a model that faces -y with z up); elevation is the angle of the camera above the ground plane; theta rotates the
-image in its plane."""
+Angles follow Pascal3D+. At azimuth 0, the camera is in front of the object; at azimuth 90, it is on the object's left
+(the +x side of a model that faces -y with z up). Elevation is the angle of the camera above the ground plane; theta
+rotates the image in its plane."""
 
 _POSES, _SHEET = "poses.csv", "sheet.png"
 _HEADS = (
@@ -65,8 +65,8 @@ class Options(Common):
         Path | None,
         declared(
             "FILE.csv",
-            "Bounding boxes of objects: columns file, left, top, right, bottom, in pixels from the upper left corner; "
-            "a photograph may have several.",
+            "Bounding boxes of objects: columns file, left, top, right and bottom, in pixels from the upper left "
+            "corner; a photograph may have several.",
             "whole photographs",
         ),
     ] = None

@@ -34,7 +34,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoseLookup:
-    """Errors of the pose of that rendering of a codebook whose embedding has the largest cosine with a photograph's.
+    """Errors of poses from a codebook: a photograph gets the pose of the rendering with the most similar embedding.
 
     Photographs and codebooks are the same for all runs: codebooks depend on `codebook_seed`, not on the seed of the
     run. Images without a known pose are excluded.

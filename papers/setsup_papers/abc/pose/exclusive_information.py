@@ -145,7 +145,7 @@ class ExclusiveInformation(LightningModule):
         """Maps of both encoders together, shared and exclusive codes, of each image of pairs."""
         if not bool(self.started):
             raise SetsupError(
-                "exclusive codes require the shared codes of a first stage; pass its run as --initial-run"
+                "exclusive codes require the shared codes of a first stage; pass a run of that stage as --initial-run"
             )
         self.shared.eval()  # in training too, as published: their batch norms stay as they are
         maps, shared, exclusive = [], [], []

@@ -105,7 +105,7 @@ def look_up(queries: npt.ArrayLike, renderings: npt.ArrayLike, codebooks: npt.Ar
     if points.shape[1] != others.shape[1]:
         raise DataError(
             f"queries and renderings must have embeddings of the same length, not {points.shape[1]} and "
-            f"{others.shape[1]}; embed both with one network"
+            f"{others.shape[1]}; embed both with the same network"
         )
     books = _integers(codebooks, "codebooks")
     if books.ndim != 2 or not books.size or books.min() < 0 or books.max() >= len(others):

@@ -71,6 +71,6 @@ def check_networks(*networks: Sequence[nn.Module]) -> None:
     counts = [len(some) for some in networks]
     if counts[0] not in (1, 2) or len(set(counts)) > 1:
         raise SetsupError(
-            "each kind must have the same number of networks, either 1 for both images of a pair or 2 (one per "
+            "the lists of networks must have the same length, either 1 (for both images of a pair) or 2 (one per "
             f"image), not {' and '.join(map(str, counts))}"
         )

@@ -148,7 +148,7 @@ def _degrees(dataset: "Dataset", name: str, rows: Rows) -> Reals:
     unit = dataset.factors[name].unit
     if unit not in _DEGREES:
         raise DataError(
-            f"the unit of the factor {name!r} of {dataset.name} must be degrees, 'rad' or 'turn', not {unit!r}"
+            f"the unit of the factor {name!r} of {dataset.name} must be 'deg', 'rad' or 'turn', not {unit!r}"
         )
     values = dataset.factors.values(name, rows)
     try:

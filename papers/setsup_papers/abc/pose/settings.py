@@ -37,7 +37,7 @@ class PoseEncoderSettings(ABCObjective):
     frozen_norm : bool
         Whether the batch norms of ResNet50-V2 also use their running statistics in training. [unclear]
     neighbours : {"second", "first"}
-        With ``double``, the copy of which soft neighbours are averages. [unclear]
+        With ``double``, the copy whose embeddings are averaged into soft neighbours. [unclear]
 
     """
 

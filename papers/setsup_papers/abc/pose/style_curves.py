@@ -58,7 +58,7 @@ class StyleOverTraining:
         Stride over the test images, and over those of the withheld digit in both parts of MNIST.
     noise : float
         Root mean square length of the noise as a share of the root of the summed variances of embeddings: σ is
-        noise · spread / √d. 0.6 is about σ = √τ = 1 for the 8 dimensions of ABC after its training.
+        noise · spread / √d. 0.6 is about σ = √τ = 1 for the 8 dimensions of ABC after training.
     embedding : str, optional
         Name of the embedding, if the method has several.
 

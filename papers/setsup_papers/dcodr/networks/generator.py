@@ -72,7 +72,7 @@ class AdaINGenerator(nn.Module):
                 f"× {width_of_image} pixels; resize them to multiples of {shrunk}, for example 64 × 64"
             )
         if width % 8 or width < 8:
-            raise SetsupError(f"width of the generator must be a multiple of 8, not {width}")
+            raise SetsupError(f"the width of the generator must be a positive multiple of 8, not {width}")
         self.start = (width, height // shrunk, width_of_image // shrunk)
         places = self.start[1] * self.start[2]
         sizes = (content, places * width // 8, places * width // 4, places * width)

@@ -143,8 +143,8 @@ class PerceptualDistance(nn.Module):
         if min(sides) < _SMALLEST or channels not in (1, 3):
             raise SetsupError(
                 f"VGG16 compares images of at least {_SMALLEST} × {_SMALLEST} pixels with 1 or 3 channels, not "
-                f"{sides[0]} × {sides[1]} with {channels}; convert them, or compare pyramids with --method.perceptual "
-                "pyramid"
+                f"{sides[0]} × {sides[1]} pixels with {channels} channels; convert the images, or compare pyramids "
+                "with --method.perceptual pyramid"
             )
         images, targets = (batch.expand(-1, 3, -1, -1) if batch.shape[1] == 1 else batch for batch in (images, targets))
         network = self._network(images.device)

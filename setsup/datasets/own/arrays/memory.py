@@ -25,7 +25,7 @@ def from_arrays(
     channels_first: bool | None = None,
     name: str = "arrays",
 ) -> ArrayDataset:
-    """Make a dataset of numpy arrays, in memory or mapped from files, without copying them.
+    """Make a dataset from numpy arrays, in memory or memory-mapped, without copying them.
 
     Rows are the first axis. Arrays of uint8 with the shape (n, height, width) or (n, height, width, 1, 3 or 4) are
     images; all other arrays of numbers are modalities that are not images, such as depth in float32.
@@ -34,13 +34,13 @@ def from_arrays(
     ----------
     images : array, mapping of str to array, Path or str
         Images, which become the modality ``image``; a mapping of names of modalities to arrays; or a ``.npy`` or
-        ``.npz`` file, which :func:`setsup.open` opens too. Pass ``numpy.load(path, mmap_mode="r")`` for an array that
-        does not fit into memory. CPU tensors are not copied, either.
+        ``.npz`` file, which :func:`setsup.open` also opens. Pass ``numpy.load(path, mmap_mode="r")`` for an array that
+        does not fit into memory. CPU tensors are not copied either.
     factors : FactorTable, mapping of str to (n,) values, pandas.DataFrame, Path or str
         The value of every factor for every row, or the path of a CSV or Parquet file. For an ``.npz``, the default is
         its arrays of shape (n,).
     kinds : mapping of str to Kind, optional
-        Kinds of factors, in place of those inferred from the values: ``{"age": "continuous"}``.
+        Kinds of factors, instead of those inferred from the values: ``{"age": "continuous"}``.
     channels_first : bool, optional
         If True, arrays of uint8 (n, 1, 3 or 4, height, width) are images, and are fetched as (height, width,
         channels). If False, they are not images. By default, such arrays raise an error unless their last axis could

@@ -227,7 +227,8 @@ def _factors(
 ) -> FactorTable:
     if all(name in fetched for name, (_, feature) in features.items() if is_factor(name, feature)):
         raise DataError(
-            f"the dataset has no column that can be used as a factor, only {', '.join(fetched)}; add a column of values"
+            f"the dataset has no column that can be used as a factor (columns: {', '.join(fetched)}); add a column of "
+            "values"
         )
     table = FactorTable.from_huggingface(dataset, factors, kinds=kinds)
     return table.without([name for name in table.names if name in fetched])

@@ -26,7 +26,7 @@ def from_torch(
     size: tuple[int, int] | None = None,
     name: str | None = None,
 ) -> ItemDataset:
-    """Wrap a map-style torch dataset, or any other object with items by number and a length.
+    """Wrap a map-style torch dataset, or any other object with ``__getitem__`` and ``__len__``.
 
     Items are an image, a tuple that begins with one, or a mapping. Images are Pillow images, numpy arrays of uint8
     (height, width) or (height, width, channels), or tensors of uint8 (height, width) or (channels, height, width);

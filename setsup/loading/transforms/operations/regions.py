@@ -167,8 +167,8 @@ class Background(Photometric):
         _, rows, columns = shape
         if rows > height or columns > width:
             raise DataError(
-                f"Background: the images of the pool, {height} × {width} pixels, are smaller than those of the batch, "
-                f"{rows} × {columns}; pass larger images"
+                f"Background: the images of the pool, {height} × {width} pixels, are smaller than the images of the "
+                f"batch, {rows} × {columns}; pass larger images"
             )
         corners = (slots.below(count, 0), slots.below(height - rows + 1, 1), slots.below(width - columns + 1, 2))
         return [self.pool[n, y : y + rows, x : x + columns] for n, y, x in np.stack(corners, axis=-1).tolist()]

@@ -122,7 +122,7 @@ def _line_by_line(body: bytes, vertices: int, faces: int, kind: str, label: str)
         words = _words(lines, label, f"face {turn} of {faces:,}")
         count = _numbers(words, 1, len(words), label, f"face {turn}")[0]
         if not 3 <= count < len(words) or count != int(count):
-            raise DamagedFile(f"{label}: face {turn} has {words[0]!r} corners but {len(words) - 1} numbers")
+            raise DamagedFile(f"{label}: face {turn} declares {words[0]!r} corners, but has {len(words) - 1} numbers")
         own = _numbers(words[1 : 1 + int(count)], int(count), int(count), label, f"face {turn}")
         if (own != np.floor(own)).any() or (np.abs(own) > 2**31 - 1).any():
             raise DamagedFile(f"{label}: face {turn} refers to vertices {words[1:4]}, which are not valid indices")

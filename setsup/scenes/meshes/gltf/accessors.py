@@ -151,8 +151,8 @@ class Accessors:
         named = sorted(name for name in child(told, "extensions", self._label) if isinstance(name, str))
         if named:
             raise DataError(
-                f"{self._label} has buffer {index} without data, which requires the extension {named[0]}; export "
-                "the mesh without this extension"
+                f"{self._label}: the data of buffer {index} requires the extension {named[0]}, which is not "
+                "supported; export the mesh without this extension"
             )
         refuse(self._label, f"has buffer {index} without data")
 

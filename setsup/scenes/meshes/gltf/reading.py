@@ -169,8 +169,8 @@ class _Reader:
         named = sorted(name for name in child(primitive, "extensions", self.label) if isinstance(name, str))
         if named:
             raise DataError(
-                f"{self.label} has a primitive without positions or indices, which requires the extension "
-                f"{named[0]}; export the mesh without this extension"
+                f"{self.label}: the positions or indices of a primitive require the extension {named[0]}, which is "
+                "not supported; export the mesh without this extension"
             )
         refuse(self.label, "has a primitive without positions or indices")
 

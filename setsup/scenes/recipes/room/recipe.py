@@ -81,9 +81,9 @@ class Room:
     count : (least, most)
         Number of objects in a room; fewer if there is no space left.
     size : (height, width)
-        Image size, in pixels; the focal length is 500 pixels for a height of 480, and proportional to it.
+        Image size, in pixels; the focal length is proportional to the height, and 500 pixels for a height of 480.
     up : 3 float, optional
-        Up direction of the meshes of rooms, within 30°: (0, 1, 0) for SceneNN. By default the axis along which a room
+        Up direction of the meshes of rooms, within 30°: (0, 1, 0) for SceneNN. By default, the axis along which a room
         is shortest.
     seed : int
         Random seed.
@@ -273,7 +273,7 @@ class Room:
             extent = float(np.linalg.norm(np.ptp(mesh.bounds, axis=0)))
             if extent * _SCALES[0] > largest:
                 raise DataError(
-                    f"object {name!r} has a diagonal of {extent:.4g} m, which does not fit its room of "
+                    f"object {name!r} has a diagonal of {extent:.4g} m, which does not fit into its room of "
                     f"{largest:.3g} m even when scaled by {_SCALES[0]}; use objects with diagonals of about 1 m"
                 )
         return placed_objects(fold(key, 3), positions, [(name, meshes[name]) for name in chosen])

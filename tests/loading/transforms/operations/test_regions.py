@@ -174,5 +174,5 @@ def test_images_must_have_alpha_and_fit_the_pool() -> None:
     background = Background(coordinates(2, 8, 8))
     with pytest.raises(DataError, match="images of 4 channels, of which the last is alpha, not 3"):
         background(torch.zeros(1, 3, 4, 4), slots_for(1))
-    with pytest.raises(DataError, match="8 × 8 pixels, are smaller than those of the batch, 4 × 9"):
+    with pytest.raises(DataError, match="8 × 8 pixels, are smaller than the images of the batch, 4 × 9"):
         background(torch.zeros(1, 4, 4, 9), slots_for(1))

@@ -26,7 +26,7 @@ def test_angles_are_in_their_unit(unit: str, whole: float) -> None:
 
 @pytest.mark.parametrize("unit", ["gon", "m"])
 def test_other_units_are_refused(unit: str) -> None:
-    with pytest.raises(DataError, match=f"'azimuth' of arrays must be degrees, 'rad' or 'turn', not '{unit}'"):
+    with pytest.raises(DataError, match=f"'azimuth' of arrays must be 'deg', 'rad' or 'turn', not '{unit}'"):
         read_rotations(of_angles(unit, 400))
 
 

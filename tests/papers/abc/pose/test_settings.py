@@ -66,7 +66,7 @@ def test_features_start_from_a_published_file_and_stay(tmp_path: Path) -> None:
 
 
 def test_the_second_stage_needs_the_first(tmp_path: Path) -> None:
-    with pytest.raises(SetsupError, match="pass its run as --initial-run"):
+    with pytest.raises(SetsupError, match="pass a run of that stage as --initial-run"):
         train(replace(EXCLUSIVE, initial_run=None), tmp_path / "run", config=HERE)
     assert not (tmp_path / "run").exists()
 

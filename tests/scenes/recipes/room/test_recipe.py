@@ -477,7 +477,7 @@ def test_objects_that_are_larger_than_the_room() -> None:
 def test_objects_that_leave_no_place_for_cameras() -> None:
     block = trimesh.creation.box((14.0, 14.0, 14.0))
     recipe = cheap(objects={"block": Mesh(np.array(block.vertices), np.array(block.faces))}, count=(1, 1))
-    with pytest.raises(DataError, match=r"does not fit its room|no positions for two cameras in a room"):
+    with pytest.raises(DataError, match=r"does not fit into its room|no positions for two cameras in a room"):
         recipe.camera({"room": 0, "pair": 0, "side": 0}, recipe.scene({"room": 0}))
 
 

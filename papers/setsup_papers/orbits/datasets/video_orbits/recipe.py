@@ -157,7 +157,8 @@ def extract(
         if damaged:
             more = f" (and {len(damaged) - 1:,} more)" if len(damaged) > 1 else ""
             raise DataError(
-                f"{damaged[0]}{more}; the {len(clips) - len(damaged):,} others are finished and will not be repeated"
+                f"{damaged[0]}{more}; the other videos ({len(clips) - len(damaged):,}) are finished and will not be "
+                "processed again"
             )
         return write_table(out, clips, recipe)
 
