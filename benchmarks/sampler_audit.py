@@ -1,12 +1,15 @@
 """Count the batches that break what their sampler's documentation promises: ``python -m benchmarks.sampler_audit``.
 
 Each sampler draws an epoch, or a thousand batches, from labels of every number of classes, skew, batch size and number
-of ranks, five seeds each. Every cell is kept in a file as soon as it is counted, and a run that was interrupted goes on
-with the others; cells of another version of a library are counted again. `--shrink` shows in seconds that all runs.
+of ranks, five seeds each. Every cell is kept in a file as soon as it is counted, and an interrupted run resumes with
+the cells that are left. Cells are counted again where the version of a library, or of what wraps it for ranks, the
+draws of setsup or the code of the audit differ. `--shrink` shows in seconds that all runs.
 """
 
 import argparse
+import ast
 import datetime
+import hashlib
 import json
 import platform
 import sys
@@ -27,9 +30,10 @@ from benchmarks.audit.tasks import CELLS, ROWS, SHRUNK, Cell, Task
 from setsup.errors import SetsupError
 from setsup.files import written
 
-__all__ = ["KEPT", "audit", "count", "main"]
+__all__ = ["KEPT", "audit", "code_digest", "count", "main"]
 
 KEPT = Path(__file__).resolve().parents[1] / "docs" / "sampler-audit.json"
+CODE = Path(__file__).parent / "audit"
 SEEDS, SHRUNK_ROWS = range(5), 509
 REFUSALS = (AssertionError, ValueError, RuntimeError, SetsupError)
 """How samplers refuse labels or arguments."""
@@ -62,12 +66,16 @@ def audit(
     What an earlier run kept of samplers that do not load now stays.
     """
     seeds, rows, cells = (range(1), SHRUNK_ROWS, SHRUNK) if shrunk else (SEEDS, ROWS, CELLS)
-    before = {} if path is None else _earlier(path, {"rows": rows, "seeds": len(seeds)})
+    size = {"rows": rows, "seeds": len(seeds), "code": code_digest()}
+    before = {} if path is None else _earlier(path, size)
     entries = [_entry(line, before) for line in lines]
     names = {_place(entry)[:2] for entry in entries}
+    here = [
+        datetime.datetime.now(datetime.UTC).date().isoformat(),
+        f"Python {platform.python_version()}, numpy {np.__version__}",
+    ]
     found: dict[str, Any] = {
-        "about": f"Python {platform.python_version()}, numpy {np.__version__}",
-        "size": {"rows": rows, "seeds": len(seeds)},
+        "size": size,
         "promises": {name: _plain(promise) for name, promise in PROMISES.items()},
         "families": {family: list(names) for family, names in FAMILIES.items()},
         "left_out": left_out,
@@ -79,6 +87,8 @@ def audit(
         for cell in cells:
             if str(cell) not in entry["cells"]:
                 entry["cells"][str(cell)] = count(line, cell, seeds, rows)
+                if here not in entry["counted"]:
+                    entry["counted"].append(here)
                 _write(path, found)
         for text in shown(found, entry):
             say(text)
@@ -86,7 +96,29 @@ def audit(
     return found
 
 
-def _earlier(path: Path, size: dict[str, int]) -> dict[tuple[str, ...], Any]:
+def code_digest(folder: Path = CODE) -> str:
+    """Digest of what draws and counts: the code of the audit without comments and docstrings.
+
+    Sentences of promises and summaries are no part of it; which function counts a promise is.
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    for path in sorted(folder.glob("*.py")):
+        if path.stem not in ("promises", "summary"):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                    node.body = [part for part in node.body if not _is_text(part)] or [ast.Pass()]
+            digest.update(f"{path.stem}: {ast.unparse(tree)}\n".encode())
+    for name, promise in PROMISES.items():
+        digest.update(f"{name}: {promise.count.__name__}\n".encode())
+    return digest.hexdigest()
+
+
+def _is_text(part: ast.stmt) -> bool:
+    return isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant) and isinstance(part.value.value, str)
+
+
+def _earlier(path: Path, size: dict[str, Any]) -> dict[tuple[str, ...], Any]:
     """What an earlier run kept of each sampler, where it counted the same."""
     kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     same = kept.get("size") == size and kept.get("families") == {name: list(of) for name, of in FAMILIES.items()}
@@ -98,21 +130,24 @@ def _plain(promise: Promise) -> dict[str, str]:
 
 
 def _entry(line: Line, before: dict[tuple[str, ...], Any]) -> dict[str, Any]:
-    """What is kept of a sampler, as far as it was counted with the same version."""
+    """What is kept of a sampler, as far as it was counted with the same versions.
+
+    ``counted`` has the days on which its cells were counted, with the versions of Python and numpy.
+    """
     entry = {
         "name": line.name,
         "ranks": line.ranks,
         "version": line.version,
+        "dependency": line.dependency,
         "family": line.family,
         "own": list(line.own),
     }
-    today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    earlier = before.get(_place(entry))
-    return {**entry, "on": earlier["on"], "cells": earlier["cells"]} if earlier else {**entry, "on": today, "cells": {}}
+    earlier = before.get(_place(entry), {"counted": [], "cells": {}})
+    return {**entry, "counted": earlier["counted"], "cells": earlier["cells"]}
 
 
 def _place(entry: dict[str, Any]) -> tuple[str, ...]:
-    return entry["name"], entry["ranks"], entry["version"], entry["family"]
+    return entry["name"], entry["ranks"], entry["version"], entry["dependency"], entry["family"]
 
 
 def _write(path: Path | None, found: dict[str, Any]) -> None:
@@ -133,6 +168,7 @@ def _write(path: Path | None, found: dict[str, Any]) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
+    """Count the cells that are left, and print the shares of each sampler."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sampler_audit", description=__doc__)
     parser.add_argument("samplers", nargs="*", metavar="SAMPLER", help="only samplers whose names contain one of these")
     parser.add_argument("--json", type=Path, default=KEPT, metavar="FILE", help=f"where cells are kept: {KEPT}")

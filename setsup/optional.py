@@ -49,7 +49,7 @@ LIBRARIES = {
         Library("datasets", "datasets", ("hf",), "datasets and tables from and to Hugging Face"),
         Library("trimesh", "trimesh", ("meshes", "render"), "meshes in any format; previews of mesh datasets"),
         Library("embreex", "embreex", ("render",), "the renderer embree; exact correspondences of two views"),
-        Library("rtree", "rtree", ("render",), "rays where embreex has no wheel: Linux on ARM"),
+        Library("rtree", "rtree", ("render",), "ray casting where embreex has no wheel: Linux on ARM"),
         Library("moderngl", "moderngl", ("render",), "the renderer gl"),
         Library("pyrender", "pyrender2", ("render",), "the renderer pyrender"),
         Library("OpenGL", "PyOpenGL", ("render",), "the renderer pyrender"),

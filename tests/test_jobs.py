@@ -208,7 +208,7 @@ def leave(number: int) -> int:
 
 @pytest.mark.long("worker processes")
 def test_a_process_that_ends_by_itself_is_said() -> None:
-    with pytest.raises(SetsupError, match="ended with exit code 5 while it was working on number"):
+    with pytest.raises(SetsupError, match="ended with exit code 5 for the second time while it was working on number"):
         run(leave, units(3), processes=2)
 
 
@@ -219,7 +219,7 @@ def signalled(number: int) -> None:
 @pytest.mark.long("kills and interruptions")
 @linux
 def test_a_signal_without_a_name_is_said() -> None:
-    with pytest.raises(SetsupError, match="ended by signal 40 while it was working on number"):
+    with pytest.raises(SetsupError, match="ended by signal 40 for the second time while it was working on number"):
         run(signalled, units(3), processes=2)
 
 

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import metadata
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ __all__ = [
     "ACCELERATE",
     "LIGHTNING",
     "OWN",
+    "TRAINER",
     "Batches",
     "Fixed",
     "Line",
@@ -24,13 +26,18 @@ __all__ = [
 ]
 
 OWN, LIGHTNING, ACCELERATE = "a process each", "Lightning's Trainer", "accelerate's prepare"
+TRAINER = "its trainer, by accelerate"
 """How ranks get their batches."""
+_WRAPPERS = {LIGHTNING: "lightning", ACCELERATE: "accelerate", TRAINER: "accelerate"}
 Batches = Iterator[tuple[int, int, Sequence[int]]]
 """Epoch, rank and rows of each batch."""
 
 
 class Line(NamedTuple):
-    """A sampler, how it is used on several ranks, and which promises are its own."""
+    """A sampler, how it is used on several ranks, and which promises are its own.
+
+    ``depends_on`` is what its draws depend on next to the library: by default the version of what wraps it for ranks.
+    """
 
     name: str
     ranks: str
@@ -38,6 +45,15 @@ class Line(NamedTuple):
     own: tuple[str, ...]
     version: str
     draw: Callable[[Task], Batches]
+    depends_on: str | None = None
+
+    @property
+    def dependency(self) -> str:
+        """What its draws depend on next to the library, as it is kept; empty where that is nothing."""
+        if self.depends_on is not None:
+            return self.depends_on
+        wrapper = _WRAPPERS.get(self.ranks)
+        return "" if wrapper is None else f"{wrapper} {metadata.version(wrapper)}"
 
 
 class Fixed:
@@ -88,7 +104,7 @@ def _passes(batches: Iterable[Sequence[int]]) -> Iterator[Sequence[int]]:
             return
 
 
-def in_lightning(task: Task, make: Callable[[], Any], *, drop_last: bool = False) -> Batches:
+def in_lightning(task: Task, make: Callable[[], Any]) -> Batches:
     """Batches of a flat sampler as Lightning's Trainer shards it while it trains: a wrapper for it, with shuffle=True.
 
     Like ``seed_everything``, all ranks have the same seed. A single process gets the sampler as it is.
@@ -102,7 +118,7 @@ def in_lightning(task: Task, make: Callable[[], Any], *, drop_last: bool = False
         sampler: Any = drawn
         if task.ranks > 1:
             sampler = DistributedSamplerWrapper(drawn, num_replicas=task.ranks, rank=rank, shuffle=True, seed=task.seed)
-        for step, batch in enumerate(BatchSampler(sampler, task.size, drop_last)):
+        for step, batch in enumerate(BatchSampler(sampler, task.size, False)):
             yield step // window(task) * task.ranks + rank, rank, batch
 
 

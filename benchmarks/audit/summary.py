@@ -35,7 +35,8 @@ def share(entry: dict[str, Any], place: int) -> Share:
 
 def shown(found: dict[str, Any], entry: dict[str, Any]) -> Iterator[str]:
     """A sampler in words, a promise on a line."""
-    yield f"{entry['name']} ({entry['version']}; ranks: {entry['ranks']})"
+    dependency = f", {entry['dependency']}" if entry["dependency"] else ""
+    yield f"{entry['name']} ({entry['version']}{dependency}; ranks: {entry['ranks']})"
     for name, value in shares(found, entry).items():
         own = " (its own)" if name in entry["own"] else ""
         if value.cells:

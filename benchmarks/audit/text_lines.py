@@ -5,14 +5,13 @@ from functools import lru_cache, partial
 from itertools import islice
 from typing import Any
 
-from benchmarks.audit.lines import Batches, Fixed, Line, in_accelerate
+from benchmarks.audit.lines import TRAINER, Batches, Fixed, Line, in_accelerate
 from benchmarks.audit.loading import OLDER, alone, version
 from benchmarks.audit.promises import CLASSES, TEXTS, check_quotes
 from benchmarks.audit.tasks import Cell, Task
 
 __all__ = ["older_sentence_transformers", "sentence_transformers"]
 
-RANKS = "its trainer, by accelerate"
 UTIL = {"sentence_transformers.util": {"is_datasets_available": lambda: False}}
 """What the samplers import of the package; it names a type of annotations."""
 MOST_TEXTS = 20
@@ -88,10 +87,10 @@ def sentence_transformers() -> list[Line]:
     check_quotes(module, "st", "st-unique", "st-size")
     name = "sentence-transformers"
     return [
-        Line(f"{name} GroupByLabelBatchSampler", RANKS, CLASSES, ("st",), release, partial(_by_label, module)),
+        Line(f"{name} GroupByLabelBatchSampler", TRAINER, CLASSES, ("st",), release, partial(_by_label, module)),
         Line(
             f"{name} NoDuplicatesBatchSampler",
-            RANKS,
+            TRAINER,
             TEXTS,
             ("st-unique", "st-size"),
             release,
@@ -106,4 +105,4 @@ def older_sentence_transformers() -> list[Line]:
     release = version("sentence-transformers", OLDER)
     check_quotes(module, "st-older")
     name = f"{release} GroupByLabelBatchSampler"
-    return [Line(name, RANKS, CLASSES, ("st-older",), release, partial(_by_label, module))]
+    return [Line(name, TRAINER, CLASSES, ("st-older",), release, partial(_by_label, module))]

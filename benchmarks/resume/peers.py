@@ -28,9 +28,9 @@ def _grain(job: Job) -> None:
 
 OWN_STATE = (
     "StatefulDataLoader 'handles aggregation and distribution of state across multiprocess workers (but not across"
-    " ranks)'; its state holds the number of workers, and another number fails an assertion"
+    " ranks)'; its state contains the number of workers, and a different number fails an assertion"
 )
-SILENT = "its documentation promises nothing of random transforms after resuming"
+SILENT = "its documentation makes no promise about random transforms after a resume"
 
 PEERS: dict[str, Peer] = {
     "grain": Peer("grain", _write_grain, _grain),
@@ -42,15 +42,16 @@ PEERS: dict[str, Peer] = {
         torch_peers.write_array,
         torch_peers.nodes_loop,
         ranks="the state is that of one rank's pipeline, whose sampler it repeats up to its position; its documentation"
-        " has nothing on other numbers of ranks",
+        " does not mention a different number of ranks",
         images=SILENT,
     ),
     "webdataset": Peer(
         "webdataset",
         torch_peers.write_array,
-        state="it has no state: 'With resampling, there is no need to resume training [...]. If you really do want to"
-        " keep track of epochs and samples, you'll have to keep track of the shards and samples you have already read."
-        " [...] WebDataset can't really do this for you.' (its author, github.com/webdataset/webdataset/issues/271)",
+        state="it does not save a state: 'With resampling, there is no need to resume training [...]. If you really do"
+        " want to keep track of epochs and samples, you'll have to keep track of the shards and samples you have"
+        " already read. [...] WebDataset can't really do this for you.' (its author,"
+        " github.com/webdataset/webdataset/issues/271)",
     ),
     "MosaicML streaming": Peer("streaming.base.dataset", shard_peers.write_mds, shard_peers.mosaic_loop, images=SILENT),
     "litData": Peer("litdata", shard_peers.write_litdata, shard_peers.litdata_loop, images=SILENT),
@@ -59,7 +60,7 @@ PEERS: dict[str, Peer] = {
         torch_peers.write_datasets,
         torch_peers.datasets_loop,
         ranks="the state 'keeps track of the current shard being read and the example index in the current shard' of"
-        " one node and its workers; its documentation has nothing on other numbers of them",
+        " one node and its workers; its documentation does not mention different numbers",
         images=SILENT,
     ),
 }

@@ -82,12 +82,14 @@ def promises(path: Path) -> str:
 
 def made(path: Path) -> str:
     """Versions and dates."""
-    found = kept(path)
     dates: dict[str, set[str]] = {}
-    for entry in found["lines"]:
-        dates.setdefault(entry["version"], set()).add(entry["on"])
+    abouts: set[str] = set()
+    for entry in kept(path)["lines"]:
+        version = ", ".join(filter(None, (entry["version"], entry["dependency"])))
+        dates.setdefault(version, set()).update(day for day, _ in entry["counted"])
+        abouts |= {about for _, about in entry["counted"]}
     lines = [f"{version}, counted on {' and '.join(sorted(days))}" for version, days in sorted(dates.items())]
-    return "\n".join(f"- {line}" for line in [*lines, found["about"]])
+    return "\n".join(f"- {line}" for line in [*lines, *sorted(abouts)])
 
 
 def left_out(path: Path) -> str:

@@ -142,7 +142,9 @@ def fit_channels(pixels: npt.NDArray[np.uint8], channels: int, label: str) -> np
 
 
 def jpeg_head(content: bytes, label: str) -> tuple[Frame, int] | None:
-    """What the markers of a JPEG say, and its orientation, 1 to 8; None for a JPEG that Pillow decodes."""
+    """What the markers of a JPEG say, and its orientation, 1 to 8; None for what Pillow decodes, and no JPEG."""
+    if not content.startswith(_JPEG):
+        return None
     frame, orientation = jpeg_frame(content), 1
     if frame is None or frame.noted:
         with _open(content, label) as image:

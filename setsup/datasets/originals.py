@@ -15,6 +15,9 @@ lie beyond it in part. With `d` the difference of the weights of the two, no gre
 |d|, which is 22 levels of 255 (bicubic: 31), and an edge between black and white along one axis by 2.3. On photographs
 it was at most 10 levels, in the outermost rows and columns of results and at edges of saturated colors; of 12
 megapixels it saves half of the time. With 1/8, or where images shrink less, it was up to 22.
+
+Of images with alpha, colors are averaged by their alpha, as Pillow does; grey and alpha of two channels are averaged
+each by itself.
 """
 
 import math
@@ -31,12 +34,11 @@ from setsup.datasets.formats.source import Source
 from setsup.datasets.images import decode, fit_channels, jpeg_at_scale, jpeg_head, read_content
 from setsup.errors import DataError
 
-__all__ = ["Box", "Interpolation", "OpenImage", "Original", "originals_of", "resize_box"]
+__all__ = ["Box", "Interpolation", "OpenImage", "Original", "originals_of", "refuse_changed", "resize_box"]
 
 Box = tuple[float, float, float, float]
 Interpolation = Literal["bilinear", "bicubic"]
 
-_JPEG = b"\xff\xd8\xff"
 _LYING, _MIRRORED_X, _MIRRORED_Y = 5, (2, 3, 6, 7), (3, 4, 7, 8)  # Exif orientations: on a side, then mirrored
 _REDUCED = ((4, 24), (2, 8))  # scale, and how many times as large as the result a box is, at least
 _WHOLE = 1e-9  # pixels: a side this near to an edge of a pixel lies on it
@@ -104,7 +106,7 @@ class Original:
     def open(self) -> OpenImage:
         """Read the file and its header; a JPEG is decoded when a box is cut, anything else at once."""
         content = read_content(self.source, self.label)
-        head = jpeg_head(content, self.label) if content.startswith(_JPEG) else None
+        head = jpeg_head(content, self.label)
         if head is None:
             return OpenImage.of_array(decode(content, self.label, self.channels, lenient=self.lenient))
         frame, orientation = head
@@ -116,19 +118,19 @@ class Original:
         return OpenImage(at_scale, (frame.height, frame.width), orientation, scales=_REDUCED, finish=finish)
 
 
-def originals_of(
-    items: Sequence[tuple[Source, str]], channels: int | None, name: str, changed: str = "", lenient: bool = False
-) -> list[Original]:
-    """Originals of a dataset's images, as ``originals`` of a dataset returns them.
-
-    `changed` is the option, such as ``size``, by which the dataset was told to resize or crop its images, if any.
-    """
-    if changed:
-        raise DataError(
-            f"{name} was opened with {changed}=, which resizes or crops its images before resize= is applied; open it "
-            f"without {changed}="
-        )
+def originals_of(items: Sequence[tuple[Source, str]], channels: int | None, lenient: bool = False) -> list[Original]:
+    """Originals of a dataset's images, as ``originals`` of a dataset returns them; `channels` None is three."""
     return [Original(source, label, channels or 3, lenient) for source, label in items]
+
+
+def refuse_changed(name: str, **options: Size | None) -> None:
+    """DataError where a dataset was told by an option, such as ``size``, to resize or crop its images."""
+    for option, value in options.items():
+        if value is not None:
+            raise DataError(
+                f"{name} was opened with {option}=, which resizes or crops its images before resize= is applied; "
+                f"open it without {option}="
+            )
 
 
 def resize_box(

@@ -73,6 +73,8 @@ class BatchBuilder:
         """Buffers for the modalities, where rows are copied or resized into them and all have one shape."""
         if not self.copies:
             return None
+        if self.resized is not None:
+            self.resized.check_memory(tuple(leading))
         rings = {}
         described = self.dataset.modalities if self.resized is None else self.resized.buffered
         for name in self.modalities if self.resized is None else described:

@@ -14,7 +14,7 @@ from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import of_row
 from setsup.datasets.formats.source import Source
 from setsup.datasets.images import parallel
-from setsup.datasets.originals import Original, originals_of
+from setsup.datasets.originals import Original, originals_of, refuse_changed
 from setsup.errors import DataError
 from setsup.files.archives.tar_headers import BLOCK
 from setsup.progress import progress
@@ -163,13 +163,13 @@ class ShardedDataset(BaseDataset):
     def originals(self, rows: Rows, name: str) -> list[Original] | None:
         """Encoded images of (n,) rows, read together; None where members hold arrays, or PNG of 16 bits."""
         stored = self.catalogue.members[name]
-        if self._size is not None and self.modalities[name] != stored.modality:
-            originals_of([], None, self.name, "size")
+        if self.modalities[name] != stored.modality:
+            refuse_changed(self.name, size=self._size)
         if stored.format not in IMAGES or is_deep(stored):
             return None
         contents = dict(zip(rows.tolist(), self._contents(rows, [name])[name], strict=True))
         images = _Images(contents, partial(self._named, name), self._upright)
-        return originals_of(images.take(rows), stored.modality.shape[2], self.name)
+        return originals_of(images.take(rows), stored.modality.shape[2])
 
     # -- bytes ---------------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ import setsup
 from benchmarks import sampler_audit
 from benchmarks.audit import counters
 from benchmarks.audit.counters import Drawn
-from benchmarks.audit.lines import Line
+from benchmarks.audit.lines import ACCELERATE, OWN, TRAINER, Line
 from benchmarks.audit.our_lines import our_lines
 from benchmarks.audit.peer_lines import peer_lines
 from benchmarks.audit.promises import CLASSES, FAMILIES, PASSES, PROMISES, missing_words
@@ -133,6 +133,54 @@ def constant(*batches: Sequence[int], version: str = "peer 1") -> Line:
         return ((0, 0, batch) for batch in batches)
 
     return Line("peer Sampler", "none", PASSES, ("torch",), version, draw)
+
+
+def test_the_digest_of_the_code_is_of_what_it_counts_and_not_of_how_it_is_described(tmp_path: Path) -> None:
+    def digest(counters: str, summary: str = "") -> str:
+        (tmp_path / "counters.py").write_text(counters, encoding="utf-8")
+        (tmp_path / "summary.py").write_text(summary, encoding="utf-8")
+        return sampler_audit.code_digest(tmp_path)
+
+    first = digest('"""Count."""\ndef count(drawn):\n    """Rows."""\n    return len(drawn)\n')
+    assert digest("# rows\ndef count(drawn):\n    return len(drawn)  # all\n", "SHOWN = 3") == first
+    assert digest("def count(drawn):\n    return len(drawn) - 1\n") != first
+
+
+def test_cells_of_other_code_or_of_another_wrapper_are_counted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampler_audit, "CELLS", (Cell(2, "uniform", 4, 1),))
+    path, line = tmp_path / "audit.json", constant([0, 1], [1, 2])
+
+    def counted(line: Line) -> tuple[list[int], list[list[str]]]:
+        """Counts of the one cell, after another count was written into the file."""
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        for entry in kept["lines"]:
+            entry["cells"]["2 uniform 4 1"][1], entry["counted"] = 7, [["2030-01-02", "Python 9"]]
+        path.write_text(json.dumps(kept), encoding="utf-8")
+        found = sampler_audit.audit(path, [line], {}, lambda text: None)["lines"][0]
+        return found["cells"]["2 uniform 4 1"][:2], found["counted"]
+
+    sampler_audit.audit(path, [line], {}, lambda text: None)
+    assert counted(line) == ([10, 7], [["2030-01-02", "Python 9"]])
+    wrapped = line._replace(depends_on="wrapper 2")
+    counts, when = counted(wrapped)
+    assert (counts, len(when)) == ([10, 0], 1)
+    assert when[0][1].startswith("Python 3")
+    monkeypatch.setattr(sampler_audit, "code_digest", lambda: "corrected")
+    assert counted(wrapped)[0] == [10, 0]
+
+
+def test_a_wrapper_for_ranks_is_part_of_what_was_counted() -> None:
+    from importlib.metadata import version
+
+    line = constant([0, 1])
+    assert [line._replace(ranks=ranks).dependency for ranks in (OWN, ACCELERATE, TRAINER)] == [
+        "",
+        *[f"accelerate {version('accelerate')}"] * 2,
+    ]
+    (ours, *_) = our_lines()
+    assert re.fullmatch(r"draws [0-9a-f]{8}", ours.dependency)
 
 
 def test_cells_are_kept_and_only_others_are_counted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,8 @@ def entry(name: str, own: str, **cells: Any) -> dict[str, Any]:
         "version": version,
         "family": "Sets",
         "own": [own],
-        "on": "2030-01-02",
+        "dependency": "wrapper 3" if name.startswith("peer") else "",
+        "counted": [["2030-01-02", "Python 3.11"], ["2030-01-03", "Python 3.11"]],
     }
     return {**about, "cells": {cell.replace("_", " ").strip(): counts for cell, counts in cells.items()}}
 
@@ -34,7 +35,7 @@ def results(tmp_path: Path) -> Path:
         entry("peer Sampler", "theirs", _2_uniform_4_1=[10, 10, 0], _2_single_4_2="ValueError: too few rows"),
         entry("other Sampler", "theirs", _2_uniform_4_1="ValueError: too few rows"),
     ]
-    kept = {"about": "Python 3.11", "promises": PROMISES, "families": {"Sets": ["theirs", "ours"]}, "lines": lines}
+    kept = {"promises": PROMISES, "families": {"Sets": ["theirs", "ours"]}, "lines": lines}
     path = tmp_path / "audit.json"
     path.write_text(json.dumps({**kept, "left_out": {"third": "it does not load | here"}}), encoding="utf-8")
     return path
@@ -61,7 +62,10 @@ def test_results_become_tables(results: Path) -> None:
     ]
     assert rows["promises"][2].endswith("“`k` rows”</span> | peer 1.2: peer.sampler | k rows |")
     assert rows["made"] == [
-        *(f"- {name} 1.2, counted on 2030-01-02" for name in ("other", "peer", "setsup")),
+        *(
+            f"- {name}, counted on 2030-01-02 and 2030-01-03"
+            for name in ("other 1.2", "peer 1.2, wrapper 3", "setsup 1.2")
+        ),
         "- Python 3.11",
     ]
     assert rows["left_out"] == ["- third: it does not load | here"]

@@ -60,7 +60,7 @@ class Options(Common):
 def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
     """Add the settings of the evaluations of the runs, or the encoder, that words name."""
     if names_encoder(words):
-        return evaluating.resolve_options(words, HELP)
+        return evaluating.resolve_options(words)
     given = parse_known(subcommand, words)
     if not given.runs:
         return subcommand

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ByEncoder", "resolve_options", "run"]
 
+HELP = """\
+The encoder is evaluated with probes, retrieval, principal components and information estimates. Results are written to
+evaluation.json in the output folder, and figures to the same folder. Settings of the evaluations are options."""
+
 _ROWS = 10_000
 
 
@@ -58,13 +62,13 @@ class _Opened:
     left_out: dict[str, str]
 
 
-def resolve_options(words: Sequence[str], text: str) -> Subcommand:
+def resolve_options(words: Sequence[str]) -> Subcommand:
     """Options with the settings of the evaluations of the dataset that words name."""
     require_modules("eval needs", "torch", "lightning")
     from setsup.experiments.encoders import standard_evaluations, suitable_factors
     from setsup.samplers import EpochSampler
 
-    given = parse_known(Subcommand("eval", ByEncoder, text), words)
+    given = parse_known(Subcommand("eval", ByEncoder, HELP), words)
     dataset, data = open_data(given)
     check_named(given.factors, dataset, given)
     table = dataset.factors
@@ -74,7 +78,7 @@ def resolve_options(words: Sequence[str], text: str) -> Subcommand:
     settings = [field for name, evaluation in evaluations.items() for field in nested(name, evaluation)]
     namespace = {"typed": typed_settings(words), "opened": _Opened(dataset, data, evaluations, left_out)}
     made = make_dataclass("Options", settings, bases=(ByEncoder,), frozen=True, kw_only=True, namespace=namespace)
-    return Subcommand("eval", made, text, summary="evaluate a frozen encoder on a dataset")
+    return Subcommand("eval", made, HELP, summary="evaluate a frozen encoder on a dataset")
 
 
 def run(options: Any) -> int:

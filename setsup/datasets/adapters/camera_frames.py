@@ -15,7 +15,7 @@ from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.dataset import Modality, of_row
 from setsup.datasets.formats.source import Source
 from setsup.datasets.images import header, parallel
-from setsup.datasets.originals import Original, originals_of
+from setsup.datasets.originals import Original, originals_of, refuse_changed
 from setsup.errors import DataError
 from setsup.factors import FactorTable
 
@@ -80,8 +80,10 @@ class CameraFrames(ReleaseDataset):
     @of_row
     def originals(self, rows: Rows, name: str) -> list[Original] | None:
         """Encoded images of (n,) rows; None for other modalities."""
-        changed = "" if self._size is None else "size"
-        return originals_of(self._images.take(rows), 3, self.name, changed) if name == "image" else None
+        if name != "image":
+            return None
+        refuse_changed(self.name, size=self._size)
+        return originals_of(self._images.take(rows), 3)
 
     def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
         if name == "image":

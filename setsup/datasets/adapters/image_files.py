@@ -6,7 +6,7 @@ from setsup.datasets.adapters.fetching import common_size, fetch_images, sample_
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality, fetch_request, of_row
-from setsup.datasets.originals import Original, originals_of
+from setsup.datasets.originals import Original, originals_of, refuse_changed
 from setsup.factors.table import FactorTable
 
 __all__ = ["ImageFilesDataset", "ReleaseDataset"]
@@ -63,10 +63,12 @@ class ImageFilesDataset(ReleaseDataset):
         self.modalities = {"image": Modality((*shape, 3), "uint8", color="srgb")}
 
     @of_row
-    def originals(self, rows: Rows, name: str) -> list[Original]:
-        """Encoded images of (n,) rows."""
-        changed = "size" if self._size is not None else "crop" if self._crop is not None else ""
-        return originals_of(self._images.take(rows), 3, self.name, changed, self._lenient)
+    def originals(self, rows: Rows, name: str) -> list[Original] | None:
+        """Encoded images of (n,) rows; None for other modalities."""
+        if name != "image":
+            return None
+        refuse_changed(self.name, size=self._size, crop=self._crop)
+        return originals_of(self._images.take(rows), 3, self._lenient)
 
     def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
         shape = self.modalities[name].shape

@@ -13,7 +13,7 @@ from setsup.datasets.adapters.image_sources import ImageFiles, PackedImages
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality, of_row
 from setsup.datasets.images import check_size, common_channels
-from setsup.datasets.originals import Original, originals_of
+from setsup.datasets.originals import Original, originals_of, refuse_changed
 from setsup.errors import DataError, advice, did_you_mean, listed, short
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.io.text_file import PARQUET, arrow_source
@@ -63,11 +63,11 @@ class ImageTable(BaseDataset):
 
     @of_row
     def originals(self, rows: Rows, name: str) -> list[Original] | None:
-        """Encoded images of (n,) rows; None where they have more than 8 bits."""
-        if self._deep is not None:
+        """Encoded images of (n,) rows; None where they have more than 8 bits, and for other modalities."""
+        if self._deep is not None or name != "image":
             return None
-        changed = "" if self._size is None else "size"
-        return originals_of(self._images.take(rows), self.modalities[name].shape[2], self.name, changed)
+        refuse_changed(self.name, size=self._size)
+        return originals_of(self._images.take(rows), self.modalities[name].shape[2])
 
     def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
         if self._deep is not None:

@@ -3,27 +3,29 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from setsup import random
 from setsup.arrays import Array, Reals, Rows, Words
+from setsup.checks import check_memory
 from setsup.datasets.dataset import Dataset
 from setsup.datasets.images import parallel
 from setsup.datasets.modality import Modality
 from setsup.datasets.originals import OpenImage, Original
-from setsup.errors import DataError
+from setsup.errors import DataError, SetsupError
 from setsup.loading.resizing.kinds import (
     PIXELS,
+    homographies,
     move_boxes,
     move_intrinsics,
     move_points,
     resize_map,
     resized_modality,
 )
-from setsup.loading.resizing.resizes import Place, Resize, homographies
+from setsup.loading.resizing.resizes import Place, Resize
 
 __all__ = ["ResizedRows"]
 
@@ -58,12 +60,29 @@ class ResizedRows:
         """Modalities whose results are written into arrays that a loader may reuse: those with pixels."""
         return {name: modality for name, modality in self.modalities.items() if self.kinds[name] in PIXELS}
 
+    def check_memory(self, shape: tuple[int, ...]) -> None:
+        """SetsupError where the batch of a shape of rows does not fit into memory, before it is allocated."""
+        results = math.prod(shape) * (self.resize.copies or 1)
+        pixels = sum(
+            math.prod(_known_sides(each.shape)) * np.dtype(each.dtype).itemsize for each in self.buffered.values()
+        )  # with an axis of copies
+        numbers = 8 * (8 + 6 * self.resize.draws)  # a box; random numbers as words and as floats
+        sides = " × ".join(map(str, self.resize.shape))
+        check_memory(
+            results * numbers + math.prod(shape) * pixels,
+            f"a batch of {math.prod(shape):,} rows resized to {sides} pixels",
+            f"the size or copies of {type(self.resize).__name__}, or the rows of a draw",
+            SetsupError,
+        )
+
     def fetch(self, rows: Rows, step: int, out: Mapping[str, Array] | None = None) -> dict[str, Any]:
         """Modalities of rows (sets, size), or of canonical rows (sets,), and ``homographies`` by modality.
 
         `out`: arrays to write modalities with pixels into, optional.
         """
         shape, flat = rows.shape, rows.reshape(-1)
+        if out is None:
+            self.check_memory(shape)
         lead = shape if self.resize.copies is None else (*shape, self.resize.copies)
         places = np.empty((len(flat), self.resize.copies or 1, 8))
         pixels = {name: kind for name, kind in self.kinds.items() if kind in PIXELS}
@@ -79,13 +98,13 @@ class ResizedRows:
             elif kind == "unchanged":
                 batch[name] = fetched[name].reshape(*shape, *fetched[name].shape[1:])
             elif kind == "intrinsics":
-                batch[name] = _led(move_intrinsics(fetched[name], matrices), lead)
+                batch[name] = _with_lead(move_intrinsics(fetched[name], matrices), lead)
             else:
                 move = move_points if kind == "points" else move_boxes
                 moved, inside = move(fetched[name], matrices, self.resize.shape)
-                batch[name], batch[f"{name}_inside"] = _led(moved, lead), _led(inside, lead)
+                batch[name], batch[f"{name}_inside"] = _with_lead(moved, lead), _with_lead(inside, lead)
         of = [name for name, kind in self.kinds.items() if kind != "unchanged"]
-        batch["homographies"] = {name: _led(matrices, lead).copy() for name in of}
+        batch["homographies"] = {name: _with_lead(matrices, lead).copy() for name in of}
         return batch
 
     def _numbers(self, step: int, shape: tuple[int, ...]) -> Reals:
@@ -102,8 +121,7 @@ class ResizedRows:
         modality = self.modalities[name]
         if out is None:
             own: Any = self.resize.shape + self.dataset.modalities[name].shape[2:]
-            channels = tuple(3 if side is None else side for side in own)
-            out = np.empty((*lead, *channels), modality.dtype)
+            out = np.empty((*lead, *_known_sides(own)), modality.dtype)
         return out
 
     def _fill(self, rows: Rows, numbers: Reals, places: Reals, filled: Mapping[str, Array]) -> None:
@@ -138,7 +156,7 @@ class ResizedRows:
         read = getattr(self.dataset, "originals", None) if kind == "color" else None
         encoded: list[Original] | None = None if read is None else read(rows, name)
         if encoded is not None:
-            return partial(_opened, encoded)
+            return lambda turn: encoded[turn].open()
         wrap: Callable[[Array], Image] = OpenImage.of_array if kind == "color" else np.asarray
         if None in shape[:2]:
             return lambda turn: wrap(self.dataset.fetch(rows[turn : turn + 1], [name])[name][0])
@@ -165,7 +183,7 @@ class ResizedRows:
 
     def _write(self, name: str, image: Image, place: Place, slot: Array) -> None:
         if (place.rows, place.columns) != slot.shape[:2]:
-            fill = self._fill_value(name)
+            fill = self.resize.fill_of(name, self.kinds[name])
             slot[...] = round(fill * 255) if self.kinds[name] == "color" else fill
         region = slot[place.row : place.row + place.rows, place.column : place.column + place.columns]
         if isinstance(image, OpenImage):
@@ -173,17 +191,12 @@ class ResizedRows:
         else:
             region[...] = resize_map(image, place, self.kinds[name])
 
-    def _fill_value(self, name: str) -> float:
-        fill: Any = getattr(self.resize, "fill", 0.0)
-        if isinstance(fill, Mapping):
-            return float(fill.get(name, 0.0))
-        return float(fill) if self.kinds[name] == "color" else 0.0
+
+def _known_sides(shape: tuple[int | None, ...]) -> tuple[int, ...]:
+    """A shape whose channels may be any number: images are then decoded to three."""
+    return tuple(3 if side is None else side for side in shape)
 
 
-def _opened(images: list[Original], turn: int) -> OpenImage:
-    return images[turn].open()
-
-
-def _led(array: Array, lead: tuple[int, ...]) -> Array:
+def _with_lead(array: Array, lead: tuple[int, ...]) -> Array:
     """An array (n, copies, …) with the axes of a batch."""
     return array.reshape(*lead, *array.shape[2:])

@@ -5,16 +5,24 @@ corner of the image, which runs from 0 to its width and height, as torchvision's
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from setsup.arrays import Array, Bools, Matrices, Reals, Rows, Size
 from setsup.datasets.modality import Modality
 from setsup.errors import DataError, SetsupError, did_you_mean
-from setsup.loading.resizing.resizes import Place, Resize
+from setsup.loading.resizing.resizes import Letterbox, Place, Resize
 
-__all__ = ["PIXELS", "find_kinds", "move_boxes", "move_intrinsics", "move_points", "resize_map", "resized_modality"]
+__all__ = [
+    "PIXELS",
+    "find_kinds",
+    "homographies",
+    "move_boxes",
+    "move_intrinsics",
+    "move_points",
+    "resize_map",
+    "resized_modality",
+]
 
 _SHAPES: Mapping[str, tuple[str, tuple[int | None, ...]]] = {
     "color": ("(height, width, channels)", (None, None, None)),
@@ -53,7 +61,8 @@ def find_kinds(
         found = named.get(name) or _known(name, modalities[name])
         if found is None:
             raise SetsupError(
-                f"{of} cannot tell from the description of {name!r} in {dataset} how to resize it; specify its kind, "
+                f"{of} cannot tell how to resize {name!r} of {dataset}, because it is {modalities[name].dtype} "
+                f"{modalities[name].shape} and not an 8-bit image; specify its kind, "
                 f'one of {", ".join(_SHAPES)}, as in modalities={{{name!r}: "unchanged"}}, or leave it out with '
                 "modalities=[…] of the loader"
             )
@@ -65,7 +74,8 @@ def find_kinds(
             f"fetches {', '.join(names) or 'none'}; add the images to modalities="
         )
     _check_names(kinds, of)
-    _check_fill(getattr(resize, "fill", 0.0), kinds, modalities, of)
+    if isinstance(resize, Letterbox) and isinstance(resize.fill, Mapping):
+        _check_fill(resize.fill, kinds, modalities, of)
     return kinds
 
 
@@ -80,9 +90,11 @@ def _check_names(kinds: Mapping[str, str], of: str) -> None:
             )
 
 
-def _check_fill(fill: Any, kinds: Mapping[str, str], modalities: Mapping[str, Modality], of: str) -> None:
+def _check_fill(
+    fill: Mapping[str, float], kinds: Mapping[str, str], modalities: Mapping[str, Modality], of: str
+) -> None:
     """Refuse fills of modalities that are not resized, and values that their pixels cannot have."""
-    for name, value in fill.items() if isinstance(fill, Mapping) else ():
+    for name, value in fill.items():
         if kinds.get(name) not in PIXELS:
             known = [each for each, kind in kinds.items() if kind in PIXELS]
             raise SetsupError(
@@ -157,10 +169,10 @@ def resize_map(values: Array, place: Place, kind: str) -> Array:
     more = (1,) * (values.ndim - 2)
     across, down = across.reshape(-1, *more).astype(values.dtype), down.reshape(-1, 1, *more).astype(values.dtype)
     corners = [values[r[:, None], c] for r in rows for c in columns]
-    held = np.logical_and.reduce([np.isfinite(corner) & (corner != 0) for corner in corners])
+    known = np.logical_and.reduce([np.isfinite(corner) & (corner != 0) for corner in corners])
     with np.errstate(invalid="ignore"):
         upper, lower = (first * (1 - across) + last * across for first, last in (corners[:2], corners[2:]))
-        return np.where(held, upper * (1 - down) + lower * down, nearest)
+        return np.where(known, upper * (1 - down) + lower * down, nearest)
 
 
 def _neighbours(at: Array, length: int) -> tuple[Array, list[Rows]]:
@@ -168,6 +180,20 @@ def _neighbours(at: Array, length: int) -> tuple[Array, list[Rows]]:
     inside: Array = np.clip(at, 0, length - 1)
     first = np.floor(inside).astype(np.int64)
     return inside - first, [first, np.minimum(first + 1, length - 1)]
+
+
+def homographies(places: Reals) -> Matrices:
+    """Matrices (..., 3, 3) from pixels of originals to those of results, by the conventions of homographies.
+
+    `places` (..., 8): left, top, width and height of boxes, then row, column, rows and columns of regions.
+    """
+    left, top, width, height, row, column, rows, columns = np.moveaxis(places, -1, 0)
+    found = np.zeros((*places.shape[:-1], 3, 3))
+    across, down = columns / width, rows / height
+    found[..., 0, 0], found[..., 0, 2] = across, (0.5 - left) * across - 0.5 + column
+    found[..., 1, 1], found[..., 1, 2] = down, (0.5 - top) * down - 0.5 + row
+    found[..., 2, 2] = 1
+    return found
 
 
 def move_points(points: Array, matrices: Matrices, size: Size) -> tuple[Reals, Bools]:

@@ -3,24 +3,20 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import KW_ONLY, dataclass, field
+from typing import ClassVar, Literal
 
-import numpy as np
-
-from setsup.arrays import Matrices, Reals, Size
-from setsup.checks import check_choice, check_image_size, check_integer, check_number, is_integer, is_number
+from setsup.arrays import Size
+from setsup.checks import check_choice, check_integer, check_number, is_integer
 from setsup.datasets.originals import Box, Interpolation
 from setsup.errors import SetsupError
+from setsup.loading.crops import TRIES, Range, check_box, check_range, largest_box
 from setsup.random import stream_key
 
-__all__ = ["Letterbox", "Place", "RandomResizedCrop", "Resize", "ShortSide", "homographies"]
+__all__ = ["Letterbox", "Place", "RandomResizedCrop", "Resize", "ShortSide"]
 
-_TRIES = 10
 _INTERPOLATIONS = ("bilinear", "bicubic")
 _POSITIONS = ("centre", "random")
-
-Range = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +55,7 @@ class Resize(ABC):
     size: int | Size
     _: KW_ONLY
     copies: int | None = None
-    modalities: Mapping[str, str] | None = None
+    modalities: Mapping[str, str] | None = field(default=None, hash=False)
     interpolation: Interpolation = "bilinear"
     seed: int = 0
     stream: str | None = None
@@ -69,13 +65,7 @@ class Resize(ABC):
     def __post_init__(self) -> None:
         """Check the arguments, and store them in one form."""
         name = type(self).__name__
-        try:
-            size = check_image_size((self.size, self.size) if is_integer(self.size) else self.size, "size", SetsupError)
-        except SetsupError:
-            raise SetsupError(
-                f"{name}: size must be a number of pixels or (height, width), not {self.size!r}"
-            ) from None
-        object.__setattr__(self, "size", size)
+        object.__setattr__(self, "size", check_box(self.size, name))
         if self.copies is not None:
             check_integer(self.copies, f"{name}: copies", SetsupError, 1)
         if self.modalities is not None and not isinstance(self.modalities, Mapping):
@@ -84,8 +74,9 @@ class Resize(ABC):
                 f"{self.modalities!r}"
             )
         check_choice(self.interpolation, _INTERPOLATIONS, f"{name}: interpolation", SetsupError)
-        object.__setattr__(self, "stream", name if self.stream is None else self.stream)
-        stream_key(self.seed, str(self.stream))  # checks the two
+        stream = name if self.stream is None else self.stream
+        object.__setattr__(self, "stream", stream)
+        stream_key(self.seed, stream)  # checks the two
 
     @property
     def shape(self) -> Size:
@@ -99,6 +90,10 @@ class Resize(ABC):
 
         `numbers`: as many as :attr:`draws`, each uniform in 0 … 1 and below 1.
         """
+
+    def fill_of(self, name: str, kind: str) -> float:
+        """Value of the pixels of a modality that lie outside the region of a result; of colors 0 … 1."""
+        return 0
 
 
 @dataclass(frozen=True)
@@ -121,8 +116,8 @@ class RandomResizedCrop(Resize):
     ratio : (low, high)
         Ratio of width to height, 0 < low ≤ high.
     copies : int, optional
-        Number of independent results of each image, along a new axis after sets and positions. An image is decoded
-        once for all of them.
+        Number of independent results of each image, along a new axis after sets and positions. An image is read
+        once for all of them, and decoded once at each scale that they need.
     modalities : mapping of str to str, optional
         Kinds of modalities other than images: docs/loading.md.
     interpolation : str
@@ -150,27 +145,28 @@ class RandomResizedCrop(Resize):
     scale: Range = (0.08, 1.0)
     ratio: Range = (3 / 4, 4 / 3)
 
-    draws: ClassVar[int] = 2 * _TRIES + 2
+    draws: ClassVar[int] = 2 * TRIES + 2
 
     def __post_init__(self) -> None:
         """Check the arguments."""
         super().__post_init__()
-        for field, high in (("scale", 1.0), ("ratio", math.inf)):
-            object.__setattr__(self, field, _positive_range(getattr(self, field), f"RandomResizedCrop: {field}", high))
+        for name, high in (("scale", 1.0), ("ratio", math.inf)):
+            ends = check_range(getattr(self, name), f"RandomResizedCrop: {name}", high=high, positive=True)
+            object.__setattr__(self, name, ends)
 
     def place(self, numbers: Sequence[float], height: int, width: int) -> Place:
         """A box for an image; see :meth:`Resize.place`."""
         low, high = (math.log(end) for end in self.ratio)
-        for attempt in range(_TRIES):
+        for attempt in range(TRIES):
             area = height * width * _between(*self.scale, numbers[2 * attempt])
             ratio = math.exp(_between(low, high, numbers[2 * attempt + 1]))
             tall, wide = round(math.sqrt(area / ratio)), round(math.sqrt(area * ratio))
             if 0 < tall <= height and 0 < wide <= width:
-                left = math.floor(numbers[2 * _TRIES] * (width - wide + 1))
-                top = math.floor(numbers[2 * _TRIES + 1] * (height - tall + 1))
+                left = math.floor(numbers[2 * TRIES] * (width - wide + 1))
+                top = math.floor(numbers[2 * TRIES + 1] * (height - tall + 1))
                 break
         else:
-            tall, wide = _largest(height, width, self.ratio)
+            tall, wide = largest_box(height, width, self.ratio)
             left, top = (width - wide) // 2, (height - tall) // 2
         return Place((float(left), float(top), float(wide), float(tall)), 0, 0, *self.shape)
 
@@ -260,7 +256,7 @@ class Letterbox(Resize):
 
     """
 
-    fill: float | Mapping[str, float] = 0.0
+    fill: float | Mapping[str, float] = field(default=0.0, hash=False)
 
     def __post_init__(self) -> None:
         """Check the arguments."""
@@ -279,38 +275,12 @@ class Letterbox(Resize):
         box = (0.0, 0.0, float(width), float(height))
         return Place(box, (rows - tall) // 2, (columns - wide) // 2, tall, wide)
 
-
-def homographies(places: Reals) -> Matrices:
-    """Matrices (..., 3, 3) from pixels of originals to those of results, by the conventions of homographies.
-
-    `places` (..., 8): left, top, width and height of boxes, then row, column, rows and columns of regions.
-    """
-    left, top, width, height, row, column, rows, columns = np.moveaxis(places, -1, 0)
-    found = np.zeros((*places.shape[:-1], 3, 3))
-    across, down = columns / width, rows / height
-    found[..., 0, 0], found[..., 0, 2] = across, (0.5 - left) * across - 0.5 + column
-    found[..., 1, 1], found[..., 1, 2] = down, (0.5 - top) * down - 0.5 + row
-    found[..., 2, 2] = 1
-    return found
+    def fill_of(self, name: str, kind: str) -> float:
+        """Value of the borders; see :meth:`Resize.fill_of`."""
+        if isinstance(self.fill, Mapping):
+            return self.fill.get(name, 0)
+        return self.fill if kind == "color" else 0
 
 
 def _between(low: float, high: float, number: float) -> float:
     return low + (high - low) * number
-
-
-def _largest(height: int, width: int, ratio: Range) -> Size:
-    """Height and width of the largest box whose ratio of width to height is allowed."""
-    low, high = ratio
-    if width < low * height:
-        return max(1, min(height, round(width / low))), width
-    if width > high * height:
-        return height, max(1, min(width, round(height * high)))
-    return height, width
-
-
-def _positive_range(ends: Any, what: str, most: float) -> Range:
-    listed = isinstance(ends, tuple | list) and len(ends) == 2 and all(is_number(end) for end in ends)
-    if not listed or not 0 < ends[0] <= ends[1] <= min(most, 1e300):
-        limit = f" and at most {most:g}" if most < math.inf else ""
-        raise SetsupError(f"{what} must be two numbers (low, high) above 0{limit}, low first, not {ends!r}")
-    return float(ends[0]), float(ends[1])

@@ -11,11 +11,12 @@ from setsup.correspondence import planar
 from setsup.correspondence.pairs import AffinePairs, affine_pairs
 from setsup.errors import DataError, SetsupError
 from setsup.loading.batch import Batch
+from setsup.loading.crops import check_box
 from setsup.loading.transforms.apply import apply_steps
 from setsup.loading.transforms.by_image import blocks, spread
 from setsup.loading.transforms.choices import Move, Steps
 from setsup.loading.transforms.modalities import get_images, keyed_slots
-from setsup.loading.transforms.operations.base import check_box, check_probability, pair
+from setsup.loading.transforms.operations.base import check_probability, pair
 from setsup.loading.views.names import add_views, check_names
 from setsup.random import stream_key
 

@@ -14,8 +14,9 @@ from setsup.correspondence.pixel_pairs import Partners, partners
 from setsup.correspondence.view_pairs import descriptor_pairs
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
+from setsup.loading.crops import check_box
 from setsup.loading.transforms.modalities import get_images, keyed_slots
-from setsup.loading.transforms.operations.base import check_box, check_probability, pair
+from setsup.loading.transforms.operations.base import check_probability, pair
 from setsup.loading.transforms.slots import Slots
 from setsup.loading.views.names import add_views, check_names
 from setsup.random import stream_key

@@ -113,7 +113,7 @@ def test_damaged_scenes(tmp_path):
         ({"scenes": []}, "lacks the list 'scenes'"),
         (
             {"scenes": [{**healthy, "objects": odd}]},
-            "scene 0 does not match the published format: .*has the color 'grey'",
+            "scene 0 does not match the published format: .*has the unknown color 'grey'",
         ),
         ({"scenes": [{**healthy, "objects": [{**healthy["objects"][0], "rotation": 10**400}]}]}, "of 401 digits"),
         ({"scenes": [{**healthy, "directions": {"right": [10**400, 0, 0], "front": [0] * 3}}]}, "of 401 digits"),

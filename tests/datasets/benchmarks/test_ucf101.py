@@ -156,7 +156,7 @@ def test_windows_are_where_loops_find_them(length, stride, every):
 
 @pytest.mark.parametrize("wrong", [{"length": 0}, {"stride": 0}, {"every": 0}, {"length": 2.5}, {"every": True}])
 def test_numbers_below_one(release, wrong):
-    with pytest.raises(DataError, match=f"{next(iter(wrong))} must be a number"):
+    with pytest.raises(DataError, match=f"{next(iter(wrong))} must be an integer of at least 1"):
         ucf101.open(release, **wrong)
 
 

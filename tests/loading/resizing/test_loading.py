@@ -315,9 +315,9 @@ def test_images_of_more_than_eight_bits_are_numbers_by_their_kind(tmp_path: Path
     end = "png" if kind == "label" else "tif"
     (tmp_path / "maps.csv").write_text(f"path,subject\na.{end},a\nb.{end},b\n")
     maps = setsup.open_table(tmp_path / "maps.csv")
-    with pytest.raises(
-        SetsupError, match="cannot tell from the description of 'image' in maps how to resize it; specify its kind"
-    ):
+    dtype = "uint16" if kind == "label" else "float32"
+    said = rf"cannot tell how to resize 'image' of maps, because it is {dtype} .* and not an 8-bit image; specify"
+    with pytest.raises(SetsupError, match=said):
         setsup.loader(maps, sampler_of(maps), resize=ShortSide((10, 10)))
     found = batches_of(maps, ShortSide((10, 10), modalities={"image": kind}), 1)[0]["image"][0, 0]
     middles = np.arange(1, 30, 3)  # of each three pixels
@@ -457,7 +457,8 @@ def test_batches_of_tensors_are_those_of_arrays_and_augment_goes_on_from_them(ph
     [
         (
             RandomResizedCrop(8),
-            "RandomResizedCrop cannot tell from the description of 'objects' in scenes how to resize it; specify",
+            "RandomResizedCrop cannot tell how to resize 'objects' of scenes, because it is int32 (None, None) and not "
+            "an 8-bit image; specify its kind",
         ),
         (
             RandomResizedCrop(8, modalities={"object": "label"}),
@@ -493,6 +494,34 @@ def test_modalities_that_cannot_follow_are_refused(resize: Resize, said: str) ->
     with pytest.raises(SetsupError) as caught:
         setsup.loader(scenes, sampler_of(scenes), resize=resize, to="numpy")
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("workers", [0, "thread"])
+@pytest.mark.parametrize(
+    ("resize", "sides"),
+    [
+        (RandomResizedCrop(10**9), "1000000000 × 1000000000"),
+        (Letterbox((2**70, 1)), "1180591620717411303424 × 1"),
+        (ShortSide(8, copies=10**9), "8 × 8"),
+    ],
+)
+def test_a_batch_beyond_memory_is_refused_before_it_is_allocated(
+    photos: Any, resize: Resize, sides: str, workers: Any
+) -> None:
+    batches = setsup.loader(photos, sampler_of(photos), resize=resize, workers=workers, to="numpy")
+    said = rf"^a batch of 10 rows resized to {sides} pixels requires [\d,]+ bytes of memory, but only [\d,]+ are "
+    said += rf"available; reduce the size or copies of {type(resize).__name__}, or the rows of a draw$"
+    with pytest.raises(SetsupError, match=said):
+        next(iter(batches))
+
+
+def test_a_fill_of_integers_is_exact() -> None:
+    large = 2**53 + 1  # no float64
+    arrays = {"image": np.zeros((4, 4, 8, 3), np.uint8), "ids": np.ones((4, 4, 8), np.int64)}
+    maps = setsup.from_arrays(arrays, {"row": list(range(4))})
+    resize = Letterbox(8, modalities={"ids": "label"}, fill={"ids": large})
+    found = batches_of(maps, resize, 1)[0]["ids"]
+    assert np.unique(found).tolist() == [1, large]
 
 
 def test_a_modality_of_a_name_that_the_batch_needs_is_refused() -> None:

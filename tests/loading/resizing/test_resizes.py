@@ -11,7 +11,7 @@ from scipy import stats
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
 from setsup.loading.resizing import Letterbox, RandomResizedCrop, Resize, ShortSide
-from setsup.loading.resizing.resizes import homographies
+from setsup.loading.resizing.kinds import homographies
 
 SIZES = [(1, 1), (1, 7), (9, 1), (480, 640), (375, 500), (3, 2000), (4000, 30), (64, 64), (2, 3)]
 
@@ -157,18 +157,26 @@ def test_homographies_are_those_of_boxes_moved_to_their_regions() -> None:
         np.testing.assert_allclose(matrix, expected, atol=1e-12)
 
 
+def test_equal_resizes_have_equal_hashes() -> None:
+    one, same, other = (Letterbox(8, {"ids": 3}, modalities={"ids": kind}) for kind in ("label", "label", "depth"))
+    assert one == same != other
+    assert hash(one) == hash(same)
+    assert len({one, same, other, RandomResizedCrop(8), RandomResizedCrop(8, seed=1)}) == 4
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
         (lambda: RandomResizedCrop(0), "RandomResizedCrop: size must be a number of pixels or (height, width), not 0"),
         (lambda: RandomResizedCrop("224"), "size must be a number of pixels or (height, width), not '224'"),
         (lambda: RandomResizedCrop(8, scale=(0, 1)), "scale must be two numbers (low, high) above 0 and at most 1"),
-        (lambda: RandomResizedCrop(8, scale=(0.5, 1.5)), "low first, not (0.5, 1.5)"),
-        (lambda: RandomResizedCrop(8, scale=0.5), "low first, not 0.5"),
-        (lambda: RandomResizedCrop(8, ratio=(2, 1)), "ratio must be two numbers (low, high) above 0, low first"),
+        (lambda: RandomResizedCrop(8, scale=(0.5, 1.5)), "with low <= high, not (0.5, 1.5)"),
+        (lambda: RandomResizedCrop(8, scale=0.5), "with low <= high, not 0.5"),
+        (lambda: RandomResizedCrop(8, ratio=(2, 1)), "ratio must be two numbers (low, high) above 0 with low <= high"),
         (lambda: RandomResizedCrop(8, copies=0), "RandomResizedCrop: copies must be an integer of at least 1, not 0"),
         (lambda: RandomResizedCrop(8, interpolation="cubic"), "interpolation must be one of bilinear, bicubic"),
         (lambda: RandomResizedCrop(8, modalities=["mask"]), 'as in {"mask": "label"}, not'),
+        (lambda: RandomResizedCrop(8, stream=5), "the stream must be a string, not 5"),
         (lambda: RandomResizedCrop(8, seed=-1), "the seed must be an integer from 0 to 2**64 - 1"),
         (lambda: ShortSide(224, short=200), "short must be an integer of at least 224, the longer side"),
         (lambda: ShortSide(224, position="left"), "position must be one of centre, random"),

@@ -335,7 +335,7 @@ def test_wrong_arguments_are_named() -> None:
         directed_loss(U, V, candidates=V)
     with pytest.raises(DataError, match="must have the same shape"):
         augmentation_loss(U, V)
-    with pytest.raises(DataError, match=r"similarity must return .*, not \(4,\)"):
+    with pytest.raises(DataError, match=r"similarity must return .*, not of shape \(4,\)"):
         correspondence_loss(U, V, lambda x, y: x.sum(-1))
 
 

@@ -18,7 +18,7 @@ from setsup.datasets.adapters.fetching import common_size, fetch_images, sample_
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.source import Source
 from setsup.datasets.images import common_channels
-from setsup.datasets.originals import Original, originals_of
+from setsup.datasets.originals import Original, originals_of, refuse_changed
 from setsup.errors import DataError
 from setsup.factors.io.huggingface import data_rows, leaf_column
 from setsup.files.roots import some
@@ -118,8 +118,8 @@ class EncodedImages:
 
     def originals(self, rows: Rows, name: str) -> list[Original]:
         """Encoded images of (n,) rows."""
-        changed = "" if self._size is None else "size"
-        return originals_of(self._images.take(rows), self.modality.shape[2], name, changed)
+        refuse_changed(name, size=self._size)
+        return originals_of(self._images.take(rows), self.modality.shape[2])
 
     def fetch(self, rows: Rows, out: Array | None = None) -> Array:
         """Decode the images of some rows."""

@@ -10,7 +10,7 @@ from setsup.arrays import Array, Rows
 from setsup.datasets.base import BaseDataset
 from setsup.datasets.dataset import Modality, of_row
 from setsup.datasets.images import resize, several_sizes
-from setsup.datasets.originals import Original, originals_of
+from setsup.datasets.originals import Original, refuse_changed
 from setsup.datasets.own.torch.fields import Items, as_pixels, pick, read_item
 from setsup.datasets.per_process import per_process
 from setsup.errors import DataError
@@ -59,8 +59,8 @@ class ItemDataset(BaseDataset):
     @of_row
     def originals(self, rows: Rows, name: str) -> list[Original] | None:
         """Refuse items that are resized already; there are no encoded images."""
-        if self._size is not None and self.modalities[name].color:
-            originals_of([], None, self.name, "size")
+        if self.modalities[name].color:
+            refuse_changed(self.name, size=self._size)
         return None
 
     @per_process

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from setsup.arrays import Size
-from setsup.checks import check_image_size, check_number, is_integer, is_number
+from setsup.checks import check_number
 from setsup.errors import DataError, SetsupError
+from setsup.loading.crops import check_box, check_range
 from setsup.loading.transforms.by_image import Image, Kernel, OnLevels, Pointwise
 from setsup.loading.transforms.operations import eight_bit
 from setsup.loading.transforms.slots import Slots
@@ -22,20 +23,16 @@ from setsup.loading.transforms.slots import Slots
 __all__ = [
     "Kernels",
     "Photometric",
-    "Range",
     "Ranged",
     "Shape",
     "Sized",
-    "check_box",
     "check_channels",
     "check_probability",
-    "check_range",
     "pair",
     "per_image",
     "set_field",
 ]
 
-Range = tuple[float, float]
 Shape = tuple[int, ...]
 """Channels, height and width."""
 
@@ -145,26 +142,6 @@ def set_field(operation: Any, name: str, value: Any) -> None:
 def pair(size: int | Size) -> Size:
     """Height and width of a checked size."""
     return (size, size) if isinstance(size, int) else size
-
-
-def check_box(size: Any, operation: str) -> Size:
-    """Height and width of a size: a number of pixels, or (height, width)."""
-    try:
-        return check_image_size((size, size) if is_integer(size) else size, "size", SetsupError)
-    except SetsupError:
-        raise SetsupError(f"{operation}: size must be a number of pixels or (height, width), not {size!r}") from None
-
-
-def check_range(
-    ends: Any, what: str, low: float = -math.inf, high: float = math.inf, *, positive: bool = False
-) -> Range:
-    """Two finite numbers in order, within bounds; ``positive`` leaves 0 out."""
-    numbers = isinstance(ends, tuple | list) and len(ends) == 2 and all(is_number(end) for end in ends)
-    if not numbers or not max(low, -1e300) <= ends[0] <= ends[1] <= min(high, 1e300) or (positive and ends[0] <= 0):
-        limits = " above 0" if positive else f" of at least {low:g}" if low > -math.inf else ""
-        limits += f" and at most {high:g}" if high < math.inf else ""
-        raise SetsupError(f"{what} must be two numbers (low, high){limits} with low <= high, not {ends!r}")
-    return float(ends[0]), float(ends[1])
 
 
 def check_channels(owner: object, channels: int) -> None:

@@ -9,13 +9,11 @@ import numpy as np
 from setsup.arrays import Bools, Matrices, Rows, Size
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
-from setsup.loading.transforms.operations.base import Range, Sized, check_range, pair, set_field
+from setsup.loading.crops import TRIES, Range, check_range, largest_box
+from setsup.loading.transforms.operations.base import Sized, pair, set_field
 from setsup.loading.transforms.slots import Slots
 
-__all__ = ["TRIES", "CenterCrop", "Crop", "Resize", "ResizedCrop", "random_sides"]
-
-TRIES = 10
-"""Attempts of :func:`random_sides`, as published."""
+__all__ = ["CenterCrop", "Crop", "Resize", "ResizedCrop", "random_sides"]
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,7 @@ class ResizedCrop(Sized):
 
     def boxes(self, slots: Slots, height: int, width: int) -> tuple[Rows, ...]:
         """Left, top, height and width of the boxes, each (n,) int64."""
-        middle = _middle_box(height, width, self.aspect)
+        middle = largest_box(height, width, self.aspect)
 
         def fits(tall: Rows, wide: Rows) -> Bools:
             return (0 < tall) & (tall <= height) & (0 < wide) & (wide <= width)
@@ -166,16 +164,6 @@ def random_sides(
         if not missing.any():
             break
     return sides[0], sides[1]
-
-
-def _middle_box(height: int, width: int, aspect: Range) -> Size:
-    """Height and width of the largest box whose ratio of width to height is allowed."""
-    low, high = aspect
-    if width < low * height:
-        return max(1, min(height, round(width / low))), width
-    if width > high * height:
-        return height, max(1, min(width, round(height * high)))
-    return height, width
 
 
 def _fitting(size: int | Size, height: int, width: int, operation: str) -> Size:

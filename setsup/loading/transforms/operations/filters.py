@@ -13,13 +13,13 @@ from torch.nn.functional import pad
 from setsup.arrays import Floats, Reals, Words
 from setsup.checks import check_number, is_integer
 from setsup.errors import DataError, SetsupError
+from setsup.loading.crops import check_range
 from setsup.loading.transforms.by_image import Image, cv2, room
 from setsup.loading.transforms.operations.base import (
     Photometric,
     Ranged,
     Shape,
     check_probability,
-    check_range,
     per_image,
     set_field,
 )

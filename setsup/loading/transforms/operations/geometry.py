@@ -16,7 +16,8 @@ from setsup.arrays import Matrices, Size
 from setsup.checks import is_number
 from setsup.correspondence import planar
 from setsup.errors import SetsupError
-from setsup.loading.transforms.operations.base import Range, check_probability, check_range, set_field
+from setsup.loading.crops import Range, check_range
+from setsup.loading.transforms.operations.base import check_probability, set_field
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["Affine", "Flip", "Geometric", "Perspective", "Rotate", "Shift", "VerticalFlip", "where"]

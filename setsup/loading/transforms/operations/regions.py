@@ -10,9 +10,10 @@ from torch import Tensor
 
 from setsup.arrays import Rows
 from setsup.errors import DataError, SetsupError
+from setsup.loading.crops import TRIES, check_range
 from setsup.loading.transforms.by_image import Image, cv2
-from setsup.loading.transforms.operations.base import Photometric, Shape, check_range, set_field
-from setsup.loading.transforms.operations.crops import TRIES, random_sides
+from setsup.loading.transforms.operations.base import Photometric, Shape, set_field
+from setsup.loading.transforms.operations.crops import random_sides
 from setsup.loading.transforms.slots import Slots
 
 __all__ = ["Background", "Erase", "Premultiply"]
