@@ -45,6 +45,8 @@ def label_table(labels: Any, option: str, columns: Columns | None, weights: str 
     if isinstance(labels, FactorTable):
         return labels, classes
     made = [encode_column(name, _column(labels, known[name]), name in classes) for name in wanted]
+    if weights is not None:
+        _check_weights(*made[list(wanted).index(weights)])
     lengths = {factor.name: len(column) for factor, column in made}
     if not wanted:  # only their number is needed
         lengths = _lengths(labels, names)
@@ -52,6 +54,20 @@ def label_table(labels: Any, option: str, columns: Columns | None, weights: str 
     if len(set(lengths.values())) > 1:
         raise SamplerError(f"the columns of labels must have the same length, not {lengths}; pass one value per row")
     return _table(made), classes
+
+
+def _check_weights(factor: Factor, column: Array) -> None:
+    """Refuse weights above 0 that are 0 as float32, as tables have numbers: their rows would never be drawn."""
+    if factor.kind is not Kind.CONTINUOUS:
+        return
+    with np.errstate(over="ignore"):  # the table refuses what is too large
+        lost = (column != 0) & (column.astype(np.float32) == 0)
+    if lost.any():
+        row = int(lost.argmax())
+        raise SamplerError(
+            f"column {factor.name!r} of labels has the weight {float(column[row])!r} in row {row}, which float32 "
+            "rounds to 0; multiply all weights by the same number, or pass them as an array in weights="
+        )
 
 
 def column_names(labels: Any) -> Columns | None:

@@ -154,6 +154,16 @@ def test_by_weight_rows_come_as_often_as_they_should() -> None:
     np.testing.assert_allclose(counts, [0, 0.25, 0.25, 0.5], atol=0.02)  # six standard deviations
 
 
+def test_a_column_of_weights_that_float32_rounds_to_0_is_refused() -> None:
+    columns: dict[str, list[float]] = {"y": [0] * 3, "w": [1, 0, 1e-50]}
+    with pytest.raises(
+        SamplerError, match=r"^column 'w' of labels has the weight 1e-50 in row 2, which float32 rounds to"
+    ):
+        setsup.batch_sampler(columns, batch_size=1, weights="w")
+    assert len(setsup.batch_sampler(columns["y"], batch_size=1, weights=columns["w"])) == 2, "an array has float64"
+    assert len(setsup.batch_sampler({**columns, "w": [1, 0, 1e-30]}, batch_size=1, weights="w")) == 2
+
+
 def test_weights_may_be_a_tensor_with_a_gradient() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     weights = torch.tensor([0.0, 1.0, 1.0, 2.0], requires_grad=True)
