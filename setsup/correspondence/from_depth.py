@@ -19,7 +19,15 @@ import numpy.typing as npt
 from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_number
 from setsup.correspondence import planar
-from setsup.correspondence.pixel_pairs import NO_SURFACE, OCCLUDED, OUTSIDE, VISIBLE, PixelPairs, check_pixels
+from setsup.correspondence.pixel_pairs import (
+    NO_SURFACE,
+    OCCLUDED,
+    OUTSIDE,
+    UNKNOWN,
+    VISIBLE,
+    PixelPairs,
+    check_pixels,
+)
 from setsup.errors import DataError, SetsupError
 from setsup.scenes.camera import Camera
 
@@ -62,7 +70,7 @@ def from_depth(
     -------
     PixelPairs
         One per pixel, as :func:`setsup.correspondence.spatial` returns; OCCLUDED also where frame 2 shows something
-        farther than the point, or measured nothing there.
+        farther than the point, and UNKNOWN where it measured nothing.
 
     Raises
     ------
@@ -117,9 +125,9 @@ def from_depth(
     there = np.flatnonzero(planar.inside(points2, camera2.height, camera2.width))
     measured = _sampled(map2, points2[there])
     with np.errstate(invalid="ignore"):
-        apart = np.abs(measured - towards[there])
-        same = (measured > 0) & (apart <= np.maximum(tolerance * towards[there], absolute))
-    status[there] = np.where(same, VISIBLE, OCCLUDED)
+        known = (measured > 0) & (measured < np.inf)
+        same = np.abs(measured - towards[there]) <= np.maximum(tolerance * towards[there], absolute)
+    status[there] = np.where(known, np.where(same, VISIBLE, OCCLUDED), UNKNOWN)
     instance = np.full(len(at), -1, np.int32)
     if instances1 is not None:
         numbers = np.asarray(instances1)
