@@ -25,7 +25,7 @@ __all__ = ["find_module", "run", "subcommands"]
 _GROUP = "setsup.commands"
 
 _LINES = {
-    "datasets": "list the datasets with their samples, factors and licence, and whether their files are here",
+    "datasets": "list the datasets: samples, factors, licence, and whether their files are on this machine",
     "info": "show a dataset: its factors with levels and counts, splits, citation and a sample",
     "fetch": "download and verify a dataset, or show how to get it if a licence must be signed; an interrupted "
     "download resumes",

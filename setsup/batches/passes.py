@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from setsup.arrays import Steps
+from setsup.html import counted
 from setsup.samplers.steps import LAST
 
-__all__ = ["Passes", "Position", "repeated", "rounds", "share"]
+__all__ = ["Passes", "Position", "count_repeats", "describe_pass", "rounds", "share"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +97,19 @@ class Passes:
     def start(self, near: Position, number: int, processes: int) -> Position:
         """Start of a pass; `near` is a place in any pass.
 
+        From the pass of `near` on, passes of so many steps follow its rest without a gap, whatever number of processes
+        drew before. Where an earlier one began is not known, so it is taken for one of these processes from the first.
+
         Examples
         --------
         >>> Passes(10).start(Position(2, 27), 4, 2), Passes(10, steps=3).start(Position(0, 8, done=2), 1, 5)
         (Position(number=4, draw=40, done=0), Position(number=1, draw=13, done=0))
+        >>> Passes(10, steps=3).start(Position(2, 24), 1, 3)
+        Position(number=1, draw=9, done=0)
 
         """
-        if self.steps is None:
-            return Position(number, number * self.draws)
+        if self.steps is None or number < near.number or not number:
+            return Position(number, number * self.length(processes))
         draw = near.draw + ((number - near.number) * self.steps - near.done) * processes
         return Position(number, draw if draw >= 0 else number * self.steps * processes)
 
@@ -125,16 +131,34 @@ def rounds(draws: int, processes: int) -> int:
     return -(-draws // processes)
 
 
-def repeated(draws: int, processes: int) -> int:
+def count_repeats(draws: int, processes: int) -> int:
     """Processes without a draw of their own in the last round.
 
     Examples
     --------
-    >>> repeated(10, 4), repeated(8, 4)
+    >>> count_repeats(10, 4), count_repeats(8, 4)
     (2, 0)
 
     """
     return -draws % processes
+
+
+def describe_pass(passes: Passes, processes: int) -> list[str]:
+    """Length of a pass, and how it is divided, for a report.
+
+    Examples
+    --------
+    >>> describe_pass(Passes(10), 3)[0]
+    'a pass has 10 draws, 4 for each of 3 ranks'
+
+    """
+    draws = passes.length(processes)
+    each = f", {rounds(draws, processes):,} for each of {processes:,} ranks" if processes > 1 else ""
+    notes = [f"a pass has {counted(draws, 'draw')}{each}"]
+    if idle := count_repeats(draws, processes):
+        last = "rank has" if idle == 1 else "ranks have"
+        notes.append(f"{idle:,} {last} no draw left in the last round of a pass, and repeat{'s' * (idle == 1)} one")
+    return notes
 
 
 def share(first: int, end: int, rank: int, world: int, begin: int, stop: int) -> Steps:

@@ -1,5 +1,6 @@
 """Ways of drawing batches: which sampler each is, what it asks of labels, and how many batches a pass has."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -50,11 +51,18 @@ class Way:
     numbers: tuple[int, ...]
 
     @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments that say so, as plain data."""
+        if self.option == "episodes":
+            return {self.option: list(self.numbers)}
+        return dict(zip((self.option, _ROWS_OF_EACH.get(self.option, "")), self.numbers, strict=False))
+
+    @property
     def rows(self) -> int:
         """Rows of a batch."""
         if self.option == "episodes":
             return self.numbers[0] * (self.numbers[1] + self.numbers[2])
-        return int(np.prod(self.numbers, dtype=object)) * {"pairs": 2, "triplets": 3}.get(self.option, 1)
+        return math.prod(self.numbers) * {"pairs": 2, "triplets": 3}.get(self.option, 1)
 
     @property
     def classes(self) -> int:
@@ -237,9 +245,15 @@ def _plural(noun: str, count: int) -> str:
 
 
 Options = Mapping[str, Any]
+
+
+def _make_domains(way: Way, table: FactorTable, names: tuple[str, ...], options: Options) -> Sampler:
+    return DomainSampler(table, _alone(names), *way.numbers, **options)
+
+
 _MAKERS: dict[str, Callable[[Way, FactorTable, tuple[str, ...], Options], Sampler]] = {
-    "classes": lambda way, table, names, options: DomainSampler(table, _alone(names), *way.numbers, **options),
-    "domains": lambda way, table, names, options: DomainSampler(table, _alone(names), *way.numbers, **options),
+    "classes": _make_domains,
+    "domains": _make_domains,
     "pairs": lambda way, table, names, options: SetSampler(table, list(names), size=2, sets=way.numbers[0], **options),
     "triplets": lambda way, table, names, options: TripletSampler(table, _alone(names), *way.numbers, **options),
     "episodes": lambda way, table, names, options: EpisodeSampler(table, _alone(names), *way.numbers, **options),

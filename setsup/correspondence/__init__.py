@@ -3,6 +3,7 @@
 from setsup.correspondence.from_depth import from_depth, recorded_camera
 from setsup.correspondence.homographies import planar_pairs
 from setsup.correspondence.matching import stored
+from setsup.correspondence.overlaps import overlap
 from setsup.correspondence.pair_sampler import PixelPairSampler
 from setsup.correspondence.pairs import AffinePairs, affine_pairs
 from setsup.correspondence.photographs import Photographs, open_photographs
@@ -27,6 +28,7 @@ __all__ = [
     "from_depth",
     "inside",
     "open_photographs",
+    "overlap",
     "pair_table",
     "partners",
     "planar_pairs",

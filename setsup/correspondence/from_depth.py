@@ -19,11 +19,19 @@ import numpy.typing as npt
 from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_number
 from setsup.correspondence import planar
-from setsup.correspondence.pixel_pairs import NO_SURFACE, OCCLUDED, OUTSIDE, VISIBLE, PixelPairs, check_pixels
+from setsup.correspondence.pixel_pairs import (
+    NO_SURFACE,
+    OCCLUDED,
+    OUTSIDE,
+    UNKNOWN,
+    VISIBLE,
+    PixelPairs,
+    check_pixels,
+)
 from setsup.errors import DataError, SetsupError
 from setsup.scenes.camera import Camera
 
-__all__ = ["from_depth", "recorded_camera"]
+__all__ = ["compare_depth", "from_depth", "recorded_camera"]
 
 
 _TURNED = 0.1  # how far the determinant of a recorded rotation may be from 1
@@ -62,7 +70,7 @@ def from_depth(
     -------
     PixelPairs
         One per pixel, as :func:`setsup.correspondence.spatial` returns; OCCLUDED also where frame 2 shows something
-        farther than the point, or measured nothing there.
+        farther than the point, and UNKNOWN where it measured nothing.
 
     Raises
     ------
@@ -115,11 +123,7 @@ def from_depth(
     points2, towards = camera2.project(xyz)
     status = np.where(np.isfinite(depth), OUTSIDE, NO_SURFACE)
     there = np.flatnonzero(planar.inside(points2, camera2.height, camera2.width))
-    measured = _sampled(map2, points2[there])
-    with np.errstate(invalid="ignore"):
-        apart = np.abs(measured - towards[there])
-        same = (measured > 0) & (apart <= np.maximum(tolerance * towards[there], absolute))
-    status[there] = np.where(same, VISIBLE, OCCLUDED)
+    status[there] = compare_depth(map2, points2[there], towards[there], tolerance, absolute)
     instance = np.full(len(at), -1, np.int32)
     if instances1 is not None:
         numbers = np.asarray(instances1)
@@ -131,6 +135,21 @@ def from_depth(
         known = seen[status[seen] != NO_SURFACE]
         instance[known] = _sampled(numbers, at[known])
     return PixelPairs(at, points2, xyz, instance, status)
+
+
+def compare_depth(
+    image: npt.NDArray[Any], points: Reals, depth: Reals, tolerance: float, absolute: float
+) -> npt.NDArray[np.uint8]:
+    """Statuses of points at a depth, by the depth that a frame measured at the pixels nearest to them.
+
+    `image` (h, w), metres; `points` (n, 2), pixels within it; `depth` (n,), metres; returns (n,) uint8: VISIBLE,
+    OCCLUDED or UNKNOWN.
+    """
+    measured = _sampled(image, points)
+    with np.errstate(invalid="ignore"):
+        known = (measured > 0) & (measured < np.inf)
+        same = np.abs(measured - depth) <= np.maximum(tolerance * depth, absolute)
+    return np.asarray(np.where(known, np.where(same, VISIBLE, OCCLUDED), UNKNOWN))
 
 
 def recorded_camera(pose: npt.ArrayLike, intrinsics: npt.ArrayLike, height: int, width: int) -> Camera:

@@ -111,7 +111,7 @@ def stored(
     x, y = at.astype(int).T + np.array([[window1.left], [window1.top]])
     points2 = maps["partners"][y, x].astype(np.float64) - window2[:2]
     status = maps["status"][y, x].copy()
-    gone = (status <= Status.OCCLUDED) & ~planar.inside(points2, window2.height, window2.width)
+    gone = (status != Status.NO_SURFACE) & ~planar.inside(points2, window2.height, window2.width)
     status[gone] = Status.OUTSIDE
     instance = maps["instances"][y, x] if "instances" in maps else np.full(len(at), -1)
     depth = maps["depth"][y, x].astype(np.float64) if "depth" in maps else np.full(len(at), np.nan)

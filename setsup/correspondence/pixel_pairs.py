@@ -24,6 +24,7 @@ __all__ = [
     "NO_SURFACE",
     "OCCLUDED",
     "OUTSIDE",
+    "UNKNOWN",
     "VISIBLE",
     "Partners",
     "PixelPairs",
@@ -41,7 +42,7 @@ _HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 class Status(IntEnum):
-    """The status of a pixel of view 1 in view 2: the last member of this list that applies."""
+    """The status of a pixel of view 1 in view 2: of the first four, the last that applies."""
 
     VISIBLE = 0
     """View 2 shows the same point."""
@@ -51,9 +52,11 @@ class Status(IntEnum):
     """The point is out of view 2's image, or behind camera 2."""
     NO_SURFACE = 3
     """View 1 shows nothing there."""
+    UNKNOWN = 4
+    """The point falls within view 2's image, where no depth was measured: only :func:`from_depth` has such pairs."""
 
 
-VISIBLE, OCCLUDED, OUTSIDE, NO_SURFACE = (np.uint8(status) for status in Status)
+VISIBLE, OCCLUDED, OUTSIDE, NO_SURFACE, UNKNOWN = (np.uint8(status) for status in Status)
 """Statuses as arrays of them have them."""
 
 
@@ -108,9 +111,9 @@ class PixelPairs:
             if values.shape != shape:
                 raise SetsupError(f"{name} of pixel pairs must have shape {shape}, not {values.shape}")
             object.__setattr__(self, name, values)
-        if count and self.status.max() > Status.NO_SURFACE:
+        if count and self.status.max() > Status.UNKNOWN:
             raise SetsupError(
-                f"the status of pixel pairs must be from 0 to {int(Status.NO_SURFACE)}, not {self.status.max()}"
+                f"the status of pixel pairs must be from 0 to {int(Status.UNKNOWN)}, not {self.status.max()}"
             )
 
     def __len__(self) -> int:
@@ -119,18 +122,18 @@ class PixelPairs:
 
     def __repr__(self) -> str:
         """Show how many there are of each status."""
-        counts = np.bincount(self.status, minlength=len(Status)).tolist()
-        shown = ", ".join(f"{count:,} {status.name}" for status, count in zip(Status, counts, strict=True))
-        return f"PixelPairs({shown})"
+        return f"PixelPairs({', '.join(f'{count:,} {status.name}' for status, count in self._counts())})"
 
     @never_raises
     def _repr_html_(self) -> str:
         """Show how many there are of each status in a notebook."""
-        counts = np.bincount(self.status, minlength=len(Status)).tolist()
-        rows = [
-            (status.name.lower().replace("_", " "), f"{count:,}") for status, count in zip(Status, counts, strict=True)
-        ]
+        rows = [(status.name.lower().replace("_", " "), f"{count:,}") for status, count in self._counts()]
         return block(counted(len(self), "pixel pair"), table(("status", "pairs"), rows))
+
+    def _counts(self) -> list[tuple[Status, int]]:
+        """How many pairs there are of each status; UNKNOWN only where there are some, as traced pairs have none."""
+        counts = np.bincount(self.status, minlength=len(Status)).tolist()
+        return [one for one in zip(Status, counts, strict=True) if one[1] or one[0] != Status.UNKNOWN]
 
     @property
     def visible(self) -> Bools:
@@ -167,9 +170,9 @@ class PixelPairs:
     def carried(self, matrix1: npt.ArrayLike, matrix2: npt.ArrayLike, size1: Size, size2: Size) -> "PixelPairs":
         """Follow both views through crops, flips, resizes and whatever else has a matrix; each view has its own.
 
-        Pairs whose pixel leaves view 1 are left out; the others keep their order. One that was visible or occluded and
-        whose partner leaves view 2 becomes OUTSIDE. What was OUTSIDE stays so, even if it falls within the new image:
-        where a crop reaches beyond the old one, there is nothing to see.
+        Pairs whose pixel leaves view 1 are left out; the others keep their order. One that was visible, occluded or
+        unknown and whose partner leaves view 2 becomes OUTSIDE. What was OUTSIDE stays so, even if it falls within the
+        new image: where a crop reaches beyond the old one, there is nothing to see.
 
         Parameters
         ----------
@@ -190,7 +193,7 @@ class PixelPairs:
         height2, width2 = check_image_size(size2, "size2", SetsupError)
         first = planar.carried(self.points1, matrix1)
         second = planar.carried(self.points2, matrix2)
-        left = (self.status <= Status.OCCLUDED) & ~planar.inside(second, height2, width2)
+        left = (self.status != Status.NO_SURFACE) & ~planar.inside(second, height2, width2)
         status = np.where(left, np.uint8(Status.OUTSIDE), self.status)
         moved = PixelPairs(first, second, self.xyz, self.instance, status)
         return moved.select(planar.inside(first, height1, width1))

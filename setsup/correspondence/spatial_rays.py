@@ -203,9 +203,20 @@ class ExactRays:
         """
         if self._empty or not len(ways2):
             return np.ones(len(ways2), bool)
-        above1, above2 = (planes @ np.append(origin - self._middle, 1.0) for origin in (origin1, origin2))
-        sides = np.sign(above1) * above2
+        sides = np.sign(self._above(origin1, planes)) * self._above(origin2, planes)
         return np.asarray(sides > _EDGE_ON * _lengths(ways2))
+
+    def turned_towards(self, origin: Reals, planes: Reals) -> Reals:
+        """Planes, (n, 4), with their normals on the side of an origin; zeros where it lies in them."""
+        return planes if self._empty else planes * np.sign(self._above(origin, planes))[:, None]
+
+    def faced(self, origin: Reals, ways: Reals, turned: Reals) -> Bools:
+        """Whether an origin is on the side that planes are turned to; :meth:`same_side` for many first origins."""
+        return np.ones(len(ways), bool) if self._empty else self._above(origin, turned) > _EDGE_ON * _lengths(ways)
+
+    def _above(self, origin: Reals, planes: Reals) -> Reals:
+        """Heights of an origin over planes."""
+        return np.asarray(planes @ np.append(origin - self._middle, 1.0))
 
     def _on_planes(self, start: Reals, ways: Reals, triangle: Numbers) -> tuple[Reals, Reals, Reals]:
         """Reach of rays to the planes of triangles, height gained over a direction, and the planes."""

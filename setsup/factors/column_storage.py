@@ -47,7 +47,11 @@ def check_rows(rows: npt.ArrayLike, length: int) -> Rows:
 def as_array(values: Any, what: str) -> Array:
     """Array of what a user gives for one: a sequence, a numpy array, a torch tensor wherever it lies."""
     if hasattr(values, "detach") and hasattr(values, "cpu"):  # a tensor, told without importing torch
+        if getattr(values, "is_meta", False):
+            raise FactorError(f"{what} is a tensor on the meta device, which has no values; pass one with values")
         values = values.detach().cpu()
+        if str(values.dtype) == "torch.bfloat16":  # which numpy does not have, and 32 bits hold
+            values = values.float()
     return check_array(values, what, FactorError)
 
 

@@ -20,8 +20,8 @@ from setsup.loading.resizing.resizes import Resize
 from setsup.loading.stream import BatchBuilder, Job, Stream, inline, prefetch, requests
 from setsup.loading.torch import TensorConverter
 from setsup.samplers import Sampler, Shard
+from setsup.samplers.callers import processes_of_accelerate
 from setsup.samplers.iteration import log_pass, steps_to_pass
-from setsup.samplers.resharding import accelerated_processes
 from setsup.samplers.steps import check_position, pass_end
 
 __all__ = ["Loader", "loader"]
@@ -317,7 +317,7 @@ def _check_no_other_workers() -> None:
 
 def _check_sharded_once() -> None:
     """Raise if a DataLoader of accelerate for several processes is among the callers."""
-    if (processes := accelerated_processes()) > 1:
+    if (processes := processes_of_accelerate() or 1) > 1:
         raise SetsupError(
             f"accelerate would read this loader only in its main process and shard it among {processes} processes "
             "again, which loses draws; create the loader with rank=accelerator.process_index, "

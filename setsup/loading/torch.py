@@ -14,8 +14,8 @@ from setsup.factors.column_storage import check_rows
 from setsup.loading.batch import Batch
 from setsup.optional import extra_command
 from setsup.samplers import Sampler, Shard
+from setsup.samplers.callers import epoch_of_lightning, processes_of_accelerate
 from setsup.samplers.iteration import log_pass, steps_to_pass
-from setsup.samplers.resharding import accelerated_processes, epoch_of_lightning
 from setsup.samplers.steps import LAST, pass_end
 
 __all__ = ["SetBatches", "TensorConverter", "TorchRows", "as_torch", "set_batches"]
@@ -161,7 +161,7 @@ class SetBatches:
 
     def __iter__(self) -> Iterator[list[int]]:
         """Rows of this rank's draws in the next pass, which begins at the first ``next``."""
-        if self.world > 1 and (processes := accelerated_processes()) > 1:
+        if self.world > 1 and (processes := processes_of_accelerate() or 1) > 1:
             raise SetsupError(
                 f"accelerate would shard these batches of rank {self.rank} among {processes} processes again, which "
                 "loses draws; pass the sampler itself to set_batches, and leave the sharding to accelerator.prepare"

@@ -192,7 +192,7 @@ def _some(pairs: PixelPairs, most: int) -> PixelPairs:
 
 def _count(pairs: PixelPairs) -> str:
     counts = np.bincount(pairs.status, minlength=len(Status)).tolist()
-    statuses = ("visible", "occluded", "outside the image", "no surface")
+    statuses = ("visible", "occluded", "outside the image", "no surface", "unknown depth")
     return ", ".join(f"{count:,} {word}" for count, word in zip(counts, statuses, strict=True) if count)
 
 

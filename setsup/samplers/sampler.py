@@ -15,6 +15,7 @@ from setsup.factors.table import FactorTable
 from setsup.html import block, counted, facts, never_raises, table
 from setsup.random import stream_key
 from setsup.samplers.arguments import check_table, copy_arguments, plain_data
+from setsup.samplers.callers import processes_of_accelerate
 from setsup.samplers.coverage import Reach, ReachedGroups, SetReach
 from setsup.samplers.docstrings import complete
 from setsup.samplers.draw import Draw
@@ -28,7 +29,6 @@ from setsup.samplers.iteration import (
     tell_pass,
 )
 from setsup.samplers.report import AnchorEntry, Entry, PairEntry, Report, by_weight
-from setsup.samplers.resharding import accelerated_processes
 from setsup.samplers.row_arguments import drawable_rows, is_per_set, row_mask
 from setsup.samplers.spelling import OPTION_NAMES, PYTHON_NAMES
 from setsup.samplers.steps import LAST, check_block, check_one, check_start
@@ -389,7 +389,7 @@ class Shard:
 
     def __iter__(self) -> Iterator[Draw]:
         """Iterate over all draws of this rank."""
-        if self.world > 1 and (processes := accelerated_processes()) > 1:
+        if self.world > 1 and (processes := processes_of_accelerate() or 1) > 1:
             raise SamplerError(
                 f"accelerate would divide the draws of rank {self.rank} among {processes} processes again and lose "
                 "draws; pass the sampler itself to DataLoader, and let accelerator.prepare divide it among ranks"

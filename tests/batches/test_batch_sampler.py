@@ -131,10 +131,37 @@ def test_pairs_triplets_and_episodes_have_what_they_promise(labels: list[int], s
             assert len(set(rows)) == 4
 
 
+def test_anchors_are_uniform_over_rows_of_classes_of_two_and_negatives_over_those_of_all_others() -> None:
+    labels = np.repeat(np.arange(5), [4, 3, 1, 1, 1])
+    batches = setsup.batch_sampler(labels, triplets=100, on_small_group="drop", steps=300)
+    assert len(setsup.batch_sampler(labels, triplets=1, on_small_group="drop")) == (4 + 3) // 3
+    anchor, positive, negative = np.array([rows for rows in batches]).reshape(-1, 3).T
+    draws = len(anchor)
+    np.testing.assert_allclose(np.bincount(anchor, minlength=10) / draws, [1 / 7] * 7 + [0] * 3, atol=0.013)  # 6 σ
+    np.testing.assert_allclose(np.bincount(positive, minlength=10) / draws, [1 / 7] * 7 + [0] * 3, atol=0.013)
+    of_rows = [3 / 7 / 7] * 4 + [4 / 7 / 6] * 3 + [4 / 7 / 6 + 3 / 7 / 7] * 3  # given a class of four, six others
+    np.testing.assert_allclose(np.bincount(negative, minlength=10) / draws, of_rows, atol=0.013)
+
+
+def test_a_pair_of_a_short_class_is_a_single_row() -> None:
+    batches = setsup.batch_sampler([0, 0, 1], pairs=1, on_small_group="short", steps=50)
+    assert {tuple(sorted(rows)) for rows in batches} == {(0, 1), (2,)}
+
+
 def test_by_weight_rows_come_as_often_as_they_should() -> None:
     batches = setsup.batch_sampler([0, 1, 2, 3], batch_size=1, weights=[0.0, 1.0, 1.0, 2.0], steps=20_000)
     counts = np.bincount([row for rows in batches for row in rows], minlength=4) / 20_000
     np.testing.assert_allclose(counts, [0, 0.25, 0.25, 0.5], atol=0.02)  # six standard deviations
+
+
+def test_a_column_of_weights_that_float32_rounds_to_0_is_refused() -> None:
+    columns: dict[str, list[float]] = {"y": [0] * 3, "w": [1, 0, 1e-50]}
+    with pytest.raises(
+        SamplerError, match=r"^column 'w' of labels has the weight 1e-50 in row 2, which float32 rounds to"
+    ):
+        setsup.batch_sampler(columns, batch_size=1, weights="w")
+    assert len(setsup.batch_sampler(columns["y"], batch_size=1, weights=columns["w"])) == 2, "an array has float64"
+    assert len(setsup.batch_sampler({**columns, "w": [1, 0, 1e-30]}, batch_size=1, weights="w")) == 2
 
 
 def test_weights_may_be_a_tensor_with_a_gradient() -> None:
@@ -217,7 +244,7 @@ def test_arguments_of_others_are_refused() -> None:
 def test_batches_can_be_copied_and_pickled() -> None:
     batches = setsup.batch_sampler(LABELS, classes=5, per_class=3)
     list(batches)
-    for other in (copy.deepcopy(batches), pickle.loads(pickle.dumps(batches))):
+    for other in (copy.copy(batches), copy.deepcopy(batches), pickle.loads(pickle.dumps(batches))):
         assert other.state_dict() == batches.state_dict()
         other.sampler.set_epoch(4)
         assert other.state_dict()["pass"] == 4
@@ -263,6 +290,9 @@ def test_a_factory_makes_batches_of_the_label_column() -> None:
     assert list(named) == list(setsup.batch_sampler(LABELS[::-1] % 4, classes=3, per_class=5))
     every = setsup.batch_sampler.factory(batch_size=15)(Texts(), **given)
     assert list(every) == list(setsup.batch_sampler(LABELS, batch_size=15, drop_last=False))
+    options: dict[str, Any] = {"classes": 5, "per_class": 3, "on_small_group": "drop"}
+    weighted = setsup.batch_sampler.factory(**options, weights="topic")(Texts(), **given)
+    assert list(weighted) == list(setsup.batch_sampler(LABELS, **options, weights=LABELS[::-1] % 4))
     again = pickle.loads(pickle.dumps(make))
     assert list(again(Texts(), **given)) == list(setsup.batch_sampler(LABELS, classes=5, per_class=3))
 

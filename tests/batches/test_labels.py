@@ -1,9 +1,13 @@
 """Labels of any container: equal labels make equal tables, and what is no label is refused in one sentence."""
 
-import datetime
 import json
 import subprocess
 import sys
+from collections import deque
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -122,7 +126,7 @@ def test_unknown_labels_are_unknown_in_every_container() -> None:
         assert codes(texts) == [1, -1, 1, 0]
     days = np.array(["2024-05-02", "NaT", "2024-05-02", "2024-05-01"], dtype="datetime64[D]")
     assert codes(days) == codes([None if np.isnat(day) else day.item() for day in days]) == [1, -1, 1, 0]
-    assert codes([datetime.date(2024, 5, 2), None, datetime.date(2024, 5, 1)]) == [1, -1, 0]
+    assert codes([date(2024, 5, 2), None, date(2024, 5, 1)]) == [1, -1, 0]
 
 
 def test_unknown_labels_are_in_no_class_and_are_counted() -> None:
@@ -188,12 +192,17 @@ def test_a_column_of_several_is_named_with_its_number() -> None:
         ([None, None], "no known label"),
         (np.array([np.nan]), "no known label"),
         ([1, "a"], r"has numbers \(1 in row 0\) and strings \('a' in row 1\); expected labels of one type"),
+        ([True, 1, 0.0], "has booleans .* expected labels of one type"),
         ([True, 1], r"has booleans \(True in row 0\) and numbers \(1 in row 1\)"),
         ([1.0, np.inf], "infinite label"),
-        ([[1], [2]], r"must have one string, number or boolean per row, not \[1\]"),
-        ([b"a", b"b"], "strings, booleans, numbers or dates"),
-        ([1j, 2j], "cannot be read|expected"),
-        ([object()], "cannot be read|expected"),
+        ([[1], [2]], r"must have one string, number, boolean, date or time per row, not \[1\] in row 0; of one-hot"),
+        ([3, [1]], r"per row, not \[1\] in row 1"),
+        ([b"a", b"b"], "must have one string, .* not b'a' in row 0"),
+        ([1j, 2j], "must have one string, .* not 1j in row 0; convert them, as with map"),
+        ([np.clongdouble(1)], "must have one string, .* in row 0"),
+        ([object()], "must have one string, .* in row 0"),
+        ([Decimal("Infinity")], "infinite label"),
+        ([Decimal("sNaN")], "must have one string"),
     ],
 )
 def test_what_is_no_label_is_refused(labels: Any, message: str) -> None:
@@ -254,9 +263,148 @@ def test_labels_of_lists_arrays_and_tensors_load_no_column_library(labels: str, 
     assert bool(before) == ("torch" in loaded)
 
 
-def test_masked_rows_and_booleans_with_nan_have_unknown_labels() -> None:
-    masked = np.ma.array([0, 0, 1, 1, 9, 9], mask=[0, 0, 0, 0, 1, 1])
-    assert codes(masked) == codes([0, 0, 1, 1, None, None]) == [0, 0, 1, 1, -1, -1]
-    assert codes([True, False, float("nan"), True]) == codes([True, False, None, True])
-    with pytest.raises(SetsupError, match="of one type"):
-        codes([True, 1, 0.0])
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("labels", "same"),
+    [
+        (np.ma.array([0, 0, 1, 1, 9, 9], mask=[0, 0, 0, 0, 1, 1]), [0, 0, 1, 1, None, None]),
+        (np.ma.array([True, False, True], mask=[0, 0, 1]), [True, False, None]),
+        (np.ma.array(["a", "b", "c"], mask=[0, 0, 1]), ["a", "b", None]),
+        ([True, False, NAN, True], [True, False, None, True]),
+        (np.array([True, False, NAN], dtype=object), [True, False, None]),
+        (deque([2, 1, 2]), [2, 1, 2]),
+        ([Decimal("0.5"), Decimal(2), Decimal("NaN")], [0.5, 2, None]),
+        ([Decimal(2), 2.0, 1], [2, 2, 1]),
+        ([Fraction(1, 2), Fraction(3)], [0.5, 3]),
+        (np.array([np.float32(0.5), np.float32(2)], dtype=object), [0.5, 2]),
+        (np.array([2.0, 1.0, None], dtype=object), [2, 1, None]),
+        (np.array([2, 1], dtype=np.longdouble), [2, 1]),
+        (list(np.array([2, 1], dtype=np.longdouble)), [2, 1]),
+        ([np.array(2), np.array(1)], [2, 1]),
+        ([date(2024, 5, 2), None], ["2024-05-02", None]),
+        ([time(10, 30, 0, 500_000)], ["10:30:00.5"]),
+    ],
+    ids=str,
+)
+def test_labels_are_the_values_whatever_their_type(labels: Any, same: list[Any]) -> None:
+    assert table(labels).fingerprint == table(same).fingerprint
+
+
+def test_unknown_booleans_of_pandas_are_unknown() -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    series = pandas.Series([True, False] * 4).reindex(range(10))
+    wanted = table([True, False] * 4 + [None] * 2).fingerprint
+    for labels in (series, series.astype("category"), series.astype("boolean")):
+        assert table(labels).fingerprint == wanted
+
+
+@pytest.mark.parametrize("decimals", [0, 500_000], ids=["whole seconds", "half a second"])
+def test_times_are_the_same_in_every_unit_and_container(decimals: int) -> None:
+    pandas, arrow = map(pytest.importorskip, ("pandas", "pyarrow"))
+    times = [datetime(2024, 5, 2, 10, 30, 0, decimals), None, datetime(2024, 5, 1), datetime(2024, 5, 1)]
+    wanted = table(times)
+    text = "2024-05-02 10:30:00" + (".5" if decimals else "")
+    assert wanted["label"].levels == ("2024-05-01 00:00:00", text)
+    units = ("ms", "us", "ns") if decimals else ("s", "ms", "us", "ns", "m")
+    arrays = [np.array(times, dtype=f"datetime64[{unit}]") for unit in units]
+    held = [*arrays, *map(list, arrays), *(arrow.array(times, arrow.timestamp(unit)) for unit in ("us", "ns"))]
+    for labels in (*held, pandas.Series(times), pandas.Series(times).astype(object), [pandas.Timestamp(times[0])]):
+        found = table(labels)
+        assert found.fingerprint == wanted.fingerprint or (len(labels) == 1 and found["label"].levels == (text,))
+    full = times[2:]
+    assert table(arrow.array(full)).fingerprint == table(np.array(full, dtype="datetime64[h]")).fingerprint
+
+
+def test_times_with_a_time_zone_are_those_of_utc() -> None:
+    pandas, arrow = map(pytest.importorskip, ("pandas", "pyarrow"))
+    noon = datetime(2024, 5, 2, 12, tzinfo=timezone(timedelta(hours=2)))
+    wanted = table([noon, noon + timedelta(hours=1)])
+    assert wanted["label"].levels == ("2024-05-02 10:00:00Z", "2024-05-02 11:00:00Z")
+    held = pandas.Series([noon, noon + timedelta(hours=1)])
+    for labels in (held, held.dt.tz_convert("Asia/Tokyo"), arrow.array(held), held.astype(object).to_list()):
+        assert table(labels).fingerprint == wanted.fingerprint
+
+
+def test_tensors_that_numpy_does_not_have() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    labels = torch.tensor([2, 1, 2])
+    for made in (labels.bfloat16(), list(labels.bfloat16()), labels.half()):
+        assert table(made).fingerprint == table(labels).fingerprint
+    weights = torch.tensor([1.0, 2.0, 1.0, 1.0])
+    options: dict[str, Any] = {"batch_size": 2, "steps": 9}
+    assert list(setsup.batch_sampler([0] * 4, weights=weights.bfloat16(), **options)) == list(
+        setsup.batch_sampler([0] * 4, weights=weights, **options)
+    )
+    with pytest.raises(SetsupError, match="labels is a tensor on the meta device, which has no values"):
+        table(labels.to("meta"))
+    for made in (list(torch.eye(3, dtype=torch.int64)), list(labels.to("meta")), list(np.eye(3))):
+        with pytest.raises(SetsupError, match="must have one string, number, boolean, date or time per row") as caught:
+            table(made)
+        assert "\n" not in str(caught.value)
+
+
+def test_rows_without_a_class_may_be_anything_with_a_length() -> None:
+    wanted = list(setsup.batch_sampler(range(6), batch_size=2))
+    path = Path("a.png")
+    for labels in ([None] * 6, [path] * 6, [b"a"] * 6, [(1, 2)] * 6, [1, "a"] * 3, [np.inf] * 6, np.eye(6), Texts()):
+        assert list(setsup.batch_sampler(labels, batch_size=2)) == wanted
+    columns: dict[Any, Any] = {"label": [None] * 6, 3: np.eye(6), "path": [path] * 6}
+    assert list(setsup.batch_sampler(columns, batch_size=2)) == wanted
+
+
+class Texts:
+    """A dataset of torch's protocol."""
+
+    def __len__(self) -> int:
+        return 6
+
+    def __getitem__(self, row: int) -> str:
+        raise AssertionError("texts are not read")
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (
+            dict.fromkeys(range(100), "cat"),
+            r"labels maps 0 to 'cat', which is not a column; .* pass list\(labels.values",
+        ),
+        ({"a": 3}, "labels maps 'a' to 3, which is not a column"),
+        ({"a": np.array(3)}, r"labels maps 'a' to array\(3\), which is not a column"),
+        ({"a": [1, 2], "b": [1]}, "the columns of labels must have the same length, not {'a': 2, 'b': 1}"),
+        ({}, "labels has no columns; pass one label per row"),
+        ({"1": [1], 1: [2]}, r"labels has two columns of the same name \(1, 1\); rename one"),
+        ("cats", "must be a list, an array or a column, not 'cats'"),
+        ({1, 2}, "must be a list, an array or a column"),
+        ([], "labels has no rows"),
+    ],
+)
+def test_what_has_no_rows_is_refused(labels: Any, message: str) -> None:
+    for options in (
+        {"batch_size": 1},
+        {"classes": {"a": 1} if isinstance(labels, dict) and "a" in labels else 1, "per_class": 1},
+    ):
+        if options != {"batch_size": 1} and "same length" in message:
+            continue  # other columns are not read
+        with pytest.raises(SetsupError, match=message) as caught:
+            setsup.batch_sampler(labels, **options)
+        assert "\n" not in str(caught.value)
+
+
+def test_columns_may_be_named_by_integers() -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    wanted = list(setsup.batch_sampler([0, 0, 1, 1], classes=2, per_class=2))
+    frame = pandas.DataFrame([[0, 1], [0, 1], [1, 2], [1, 2]])
+    with pytest.raises(SetsupError, match=r"name it, as in classes=\{'0': …\}"):
+        setsup.batch_sampler(frame, classes=2, per_class=2)
+    for name in (0, "0"):
+        assert list(setsup.batch_sampler(frame, classes={name: 2}, per_class=2)) == wanted
+    weighted = setsup.batch_sampler(frame, batch_size=2, weights="1")
+    assert list(weighted) == list(setsup.batch_sampler([0] * 4, batch_size=2, weights=[1, 1, 2, 2]))
+
+
+def test_large_integers_are_different_classes() -> None:
+    large = [2**63 + 1, 2**63, -1]
+    assert table(large)["label"].levels == (-1, 2**63, 2**63 + 1)

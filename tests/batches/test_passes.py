@@ -1,6 +1,8 @@
 """Passes, ranks and resumption: arithmetic against an enumeration, and batches against the stream of one rank."""
 
-from collections import Counter
+import array
+import json
+from collections import Counter, deque
 from itertools import islice
 from typing import Any
 
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 import setsup
 from setsup.batches import BatchSampler
-from setsup.batches.passes import Passes, repeated, rounds, share
+from setsup.batches.passes import Passes, count_repeats, rounds, share
 from setsup.errors import SamplerError
 
 WORLDS = st.integers(1, 9)
@@ -28,7 +30,7 @@ def test_the_rest_of_a_pass_is_shared_without_loss(draws: int, draw: int, world:
     steps = np.stack([share(draw, end, rank, world, 0, count) for rank in range(world)], axis=1).ravel()
     assert steps[: end - draw].tolist() == list(range(draw, end))
     # ranks without a draw repeat the last one
-    assert steps[end - draw :].tolist() == [end - 1] * repeated(end - draw, world)
+    assert steps[end - draw :].tolist() == [end - 1] * count_repeats(end - draw, world)
 
 
 @given(st.integers(1, 20), st.integers(0, 5), st.integers(0, 20), WORLDS, WORLDS)
@@ -61,7 +63,7 @@ def stream(call: dict[str, Any], passes: int) -> list[list[list[int]]]:
     return [list(batches) for _ in range(passes)]
 
 
-def dealt(ranks: list[BatchSampler], count: int | None = None) -> list[list[int]]:
+def join_ranks(ranks: list[BatchSampler], count: int | None = None) -> list[list[int]]:
     """Batches of one pass, or the first ones, in the order of the draws: by round, then by rank."""
     each = [list(islice(iter(batches), count)) for batches in ranks]
     assert len({len(batches) for batches in each}) == 1  # no rank waits for another
@@ -73,13 +75,13 @@ def test_ranks_together_have_the_draws_of_one(call: dict[str, Any], world: int) 
     ranks = [BatchSampler(LABELS, **call, rank=rank, world=world) for rank in range(world)]
     whole = [rows for each in stream(call, 2 * world) for rows in each] if "steps" in call else None
     for number in range(2):
-        found = dealt(ranks)
+        found = join_ranks(ranks)
         if whole is not None:  # a pass has as many steps on each rank
             size = call["steps"] * world
             assert found == whole[number * size : (number + 1) * size]
             continue
         wanted = stream(call, 2)[number]
-        extra = repeated(len(wanted), world)
+        extra = count_repeats(len(wanted), world)
         assert found == wanted + [wanted[-1]] * extra
         assert len(found) // world == len(ranks[0])
 
@@ -94,7 +96,7 @@ def test_a_resumed_stream_loses_and_repeats_nothing(
     found: list[list[int]] = []
     for count, other in [*stops, (100, 1)]:
         begin = ranks[0].state_dict()["delivered"]
-        seen = dealt(ranks, count)
+        seen = join_ranks(ranks, count)
         states = [batches.state_dict() for batches in ranks]
         assert all(state == states[0] for state in states)
         number = states[0]["delivered"] - begin
@@ -114,8 +116,8 @@ def test_every_row_once_in_a_pass_of_all_rows(world: int) -> None:
         BatchSampler(LABELS, batch_size=4, drop_last=False, rank=rank, world=world, seed=3) for rank in range(world)
     ]
     for _ in range(3):
-        batches = dealt(ranks)
-        whole = batches[: len(batches) - repeated(16, world)]
+        batches = join_ranks(ranks)
+        whole = batches[: len(batches) - count_repeats(16, world)]
         assert sorted(row for batch in whole for row in batch) == list(range(61))
 
 
@@ -198,6 +200,18 @@ def test_set_epoch_keeps_a_position_within_the_pass() -> None:
         assert list(batches) == (wanted + stream({"batch_size": 4}, 4)[3:])[epoch + 1]
 
 
+def test_a_position_stays_until_a_pass_has_begun() -> None:
+    wanted = stream({"batch_size": 4}, 4)
+    for epochs in ((1,), (3, 1), (0, 2, 1)):
+        batches = setsup.batch_sampler(LABELS, batch_size=4, start=20)
+        for epoch in epochs:
+            batches.set_epoch(epoch)
+        assert batches.state_dict()["delivered"] == 20
+        assert list(batches) == wanted[1][5:]
+        batches.set_epoch(1)
+        assert list(batches) == wanted[1]
+
+
 def test_the_position_is_that_of_the_pass_that_runs() -> None:
     batches = setsup.batch_sampler(LABELS, batch_size=4)
     taken = iter(batches)
@@ -269,23 +283,34 @@ def test_a_position_that_a_trainer_leaves_is_told(caplog: pytest.LogCaptureFixtu
     saved = batches.state_dict()
     resumed = setsup.batch_sampler(LABELS, classes=3, per_class=2)
     resumed.load_state_dict(saved)
-    resumed.set_epoch(1)
-    assert not caplog.records
     resumed.set_epoch(0)
+    resumed.set_epoch(1)
+    assert next(iter(resumed)) == batches.rows(saved["delivered"])
+    assert not caplog.records
+    resumed.load_state_dict(saved)
+    for _ in range(2):
+        resumed.set_epoch(0)
+        assert next(iter(resumed)) == batches.rows(0)
     (record,) = caplog.records
     assert "pass 0 was selected, so the position in pass 1" in record.getMessage()
-    resumed.set_epoch(0)
-    assert len(caplog.records) == 1
 
 
-@pytest.mark.parametrize("other", [{"seed": 1}, {"classes": 2}, {"weights": [1.0] * 61}, {"steps": 3}])
-def test_a_state_of_other_arguments_is_refused(other: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"seed": 1}, "was saved with seed=0, but this batch sampler has seed=1; create it with the same arguments"),
+        ({"classes": 2}, "was saved with classes=3, but this batch sampler has classes=2"),
+        ({"weights": [1.0] * 61}, "with weights=None, but this batch sampler has weights with the digest [0-9a-f]{16}"),
+        ({"steps": 3, "seed": 1}, "with seed=0, steps=None, but this batch sampler has seed=1, steps=3; create"),
+        ({"on_small_group": "drop"}, "with on_small_group='error', but this .* has on_small_group='drop'"),
+    ],
+)
+def test_a_state_of_other_arguments_is_refused_by_their_names(other: dict[str, Any], message: str) -> None:
     call: dict[str, Any] = {"classes": 3, "per_class": 2}
-    state = setsup.batch_sampler(LABELS, **call).state_dict()
-    with pytest.raises(
-        SamplerError, match=r"different arguments \(way of drawing, seed, weights or steps\).*or pass start=0"
-    ):
+    state = json.loads(json.dumps(setsup.batch_sampler(LABELS, **call).state_dict()))
+    with pytest.raises(SamplerError, match=message + ".*or pass start=0"):
         setsup.batch_sampler(LABELS, **(call | other)).load_state_dict(state)
+    setsup.batch_sampler(LABELS, **call, drop_last=False).load_state_dict(state)  # which classes= does not read
 
 
 def test_a_state_knows_weights_of_any_numbers_by_their_values() -> None:
@@ -303,4 +328,29 @@ def test_a_state_knows_weights_of_any_numbers_by_their_values() -> None:
     other.load_state_dict(state(pa.array(whole)))
     unknown: list[Any] = [None, *whole[1:]]
     setsup.batch_sampler(LABELS, classes=3, per_class=2, weights=unknown).load_state_dict(state(unknown))
+    other.load_state_dict(state(array.array("d", whole)))
+    other.load_state_dict(state(deque(whole)))
     assert state(range(1, 62))["arguments"] != state(range(2, 63))["arguments"]
+
+
+@pytest.mark.parametrize(
+    ("start", "options"), [(2**63 // 10 * 10 - 1, {}), (2**63 - 9, {"steps": 5}), (2**63 - 9, {"rank": 2, "world": 3})]
+)
+def test_at_the_end_of_the_stream_a_pass_that_does_not_fit_is_an_error(start: int, options: dict[str, Any]) -> None:
+    batches = setsup.batch_sampler(LABELS, classes=3, per_class=2, start=start, **options)
+    with pytest.raises(SamplerError, match=r"would have draws beyond 2⁶³.*begin with an earlier one"):
+        [list(batches) for _ in range(4)]
+    batches.set_epoch(0)
+    assert len(list(batches)) == len(batches)
+
+
+def test_an_earlier_pass_is_one_of_the_present_ranks() -> None:
+    ranks = [setsup.batch_sampler(LABELS, batch_size=4, steps=3, rank=rank, world=4) for rank in range(4)]
+    [join_ranks(ranks) for _ in range(2)]
+    state = ranks[0].state_dict()
+    three = [setsup.batch_sampler(LABELS, batch_size=4, steps=3, rank=rank, world=3) for rank in range(3)]
+    for number, first in ((2, 24), (3, 33), (0, 0), (1, 9)):
+        for batches in three:
+            batches.load_state_dict(state)
+            batches.set_epoch(number)
+        assert join_ranks(three) == [three[0].rows(step) for step in range(first, first + 9)]

@@ -11,7 +11,7 @@ from setsup.scenes import Camera
 from tests.correspondence.brute_force import check_depth, furnished, quaternion
 from tests.true_files import scenenn_frames as true
 
-VISIBLE, OCCLUDED, OUTSIDE, NO_SURFACE = Status
+VISIBLE, OCCLUDED, OUTSIDE, NO_SURFACE, UNKNOWN = Status
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +74,29 @@ def test_holes_and_instances(views):
     assert np.isnan(found.xyz[: 12 * 80]).all()
     assert np.array_equal(found.status[12 * 80 :], whole.status[12 * 80 :])
     assert np.array_equal(found.instance, np.where(found.status == NO_SURFACE, -1, instances.ravel()))
-    nothing = from_depth(depth1, 0 * depth2, camera1, camera2)
-    assert not nothing.visible.any()
-    assert set(nothing.status.tolist()) == {OCCLUDED, OUTSIDE, NO_SURFACE}
+    for hole in (0, -1, np.nan, np.inf):
+        nothing = from_depth(depth1, np.full_like(depth2, hole), camera1, camera2)
+        assert np.array_equal(nothing.status == UNKNOWN, np.isin(found.status, (VISIBLE, OCCLUDED)))
+        assert set(nothing.status.tolist()) == {UNKNOWN, OUTSIDE, NO_SURFACE}
+
+
+def test_a_hole_of_frame_2_hides_nothing(views):
+    """Where frame 2 measured nothing a pixel is neither visible nor occluded; all others are as before."""
+    camera1, camera2, _, (depth1, depth2) = views
+    whole, holes = from_depth(depth1, depth2, camera1, camera2), depth2.copy()
+    holes[:30] = 0
+    found = from_depth(depth1, holes, camera1, camera2)
+    beyond = np.isin(whole.status, (VISIBLE, OCCLUDED)) & (np.rint(whole.points2[:, 1]) < 30)
+    assert 100 < beyond.sum() < len(whole) - 100
+    assert np.array_equal(found.status, np.where(beyond, UNKNOWN, whole.status))
+    assert np.array_equal(found.points2, whole.points2, equal_nan=True)
+    assert "UNKNOWN" in repr(found)
+    assert "UNKNOWN" not in repr(whole)
+    # a crop that the point leaves is outside, known or not
+    cut = found.carried(np.eye(3), np.eye(3), (60, 80), (20, 64)).status
+    inside = whole.points2[:, 1] < 19.5
+    assert (cut[beyond & ~inside] == OUTSIDE).all()
+    assert (cut[beyond & inside] == UNKNOWN).all()
 
 
 def test_an_absolute_tolerance(views):

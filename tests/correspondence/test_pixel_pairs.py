@@ -13,7 +13,7 @@ from setsup.correspondence import Partners, PixelPairs, Status, partners, planar
 from setsup.errors import SetsupError
 from tests.correspondence.brute_force import coordinates, furnished, resampled, spatial
 
-VISIBLE, OCCLUDED, OUTSIDE, NO_SURFACE = Status
+VISIBLE, OCCLUDED, OUTSIDE, NO_SURFACE, UNKNOWN = Status
 
 
 def pairs_of(points1, points2, status=None):
@@ -28,6 +28,10 @@ def test_arrays_have_the_promised_dtypes():
     dtypes = [getattr(pairs, name).dtype for name in ("points1", "points2", "xyz", "instance", "status")]
     assert dtypes == [np.float64, np.float64, np.float64, np.int32, np.uint8]
     assert repr(pairs) == "PixelPairs(2 VISIBLE, 0 OCCLUDED, 0 OUTSIDE, 0 NO_SURFACE)"
+    some = pairs_of([[1, 2], [3, 4]], [[5, 6], [7, 8]], [VISIBLE, UNKNOWN])
+    assert repr(some) == "PixelPairs(1 VISIBLE, 0 OCCLUDED, 0 OUTSIDE, 0 NO_SURFACE, 1 UNKNOWN)"
+    assert some.visible.tolist() == [True, False]
+    assert partners(some, (9, 9), (9, 9), 0).positive.sum() == 1
 
 
 @pytest.mark.parametrize("name", ["points1", "points2", "xyz", "instance", "status"])
@@ -47,7 +51,7 @@ def test_shapes_must_fit(name):
 
 def test_a_status_must_be_one():
     with pytest.raises(SetsupError, match="status"):
-        pairs_of([[1, 2]], [[1, 2]], [4])
+        pairs_of([[1, 2]], [[1, 2]], [5])
 
 
 def test_select():

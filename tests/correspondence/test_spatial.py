@@ -31,7 +31,7 @@ from tests.correspondence.brute_force import (
 )
 from tests.scenes import pierced
 
-VISIBLE, OCCLUDED, OUTSIDE, NO_SURFACE = Status
+VISIBLE, OCCLUDED, OUTSIDE, NO_SURFACE, _ = Status
 
 
 def camera_at(eye, target, *, size=(48, 64), field=0.9, **how):

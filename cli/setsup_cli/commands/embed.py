@@ -46,8 +46,8 @@ HELP = """\
 Embeddings are computed with the method of a run or, with `setsup embed --encoder ENCODER DATASET`, with any frozen
 encoder. They are written to embeddings.npy, float32 of shape (rows, dimensions), or (rows, height, width, dimensions)
 for maps; for a method with several embeddings, each is written to embeddings-NAME.npy. factors.parquet contains the
-factors of these rows, to read with setsup.FactorTable.from_parquet, and rows.npy, int64 of shape (rows), their row
-numbers in the dataset. --neighbours K adds neighbours.npy, int64 of shape (rows of the dataset, K), a table for
+factors of the embedded rows; read it with setsup.FactorTable.from_parquet. rows.npy contains their row numbers in the
+dataset, int64 of shape (rows). --neighbours K adds neighbours.npy, int64 of shape (rows of the dataset, K), a table for
 setsup.NeighbourSampler. The last lines printed are the paths."""
 
 _log = logging.getLogger("setsup")
@@ -99,7 +99,10 @@ class Options(Common):
     checkpoint: Checkpoint = "last"
     preset: Annotated[
         str | None,
-        declared("FILE", "New path of the file of the run's preset, if the preset is your own and the file has moved."),
+        declared(
+            "FILE",
+            "New path of the file that defines the preset, if it is your own and you have moved the file.",
+        ),
     ] = None
     device: Device = None
     option: DatasetOptions = None

@@ -54,7 +54,8 @@ class Options(Common):
     preset: Annotated[
         str | None,
         declared(
-            "FILE.py", "New path of the file of the runs' preset, if the preset is your own and the file has moved."
+            "FILE.py",
+            "New path of the file that defines the preset, if it is your own and you have moved the file.",
         ),
     ] = None
     port: Annotated[int, declared("N", "Port of the page on 127.0.0.1.", "a free one")] = 0
@@ -65,9 +66,7 @@ class Options(Common):
     ] = None
     rows: Annotated[
         int,
-        declared(
-            "N", "Number of images in an exported page: the first N rows in table order, and N rows in random order."
-        ),
+        declared("N", "Number of rows to export in each order: the first N in table order, and N in random order."),
     ] = 4096
     steps: Annotated[int, declared("N", "Number of steps of the sampler in an exported page.")] = 64
 

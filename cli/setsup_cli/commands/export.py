@@ -34,7 +34,10 @@ class Options(Common):
     root: Root = None
     preset: Annotated[
         str | None,
-        declared("FILE", "New path of the file of the run's preset, if the preset is your own and the file has moved."),
+        declared(
+            "FILE",
+            "New path of the file that defines the preset, if it is your own and you have moved the file.",
+        ),
     ] = None
 
 

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
-Example: `setsup render shapes3d --out shapes --rows 500`. Without --rows and --where the full grid of the recipe's
-factors is rendered. `setsup render shapes3d --help` lists the options of a recipe. An interrupted command resumes when
-it is run again and produces identical output, for any number of processes or machines. The finished folder is a
-dataset: `setsup sample shapes --inactive shape`."""
+Example: `setsup render shapes3d --out shapes --rows 500`. By default, the full grid of the recipe's factors is
+rendered; --rows and --where reduce it. `setsup render shapes3d --help` lists the options of a recipe. If a command is
+interrupted, run it again: it resumes, and the output is identical for any number of processes or machines. The finished
+folder is a dataset: `setsup sample shapes --inactive shape`."""
 
 _LARGE = 1_000_000_000  # bytes
 

@@ -29,7 +29,7 @@ HELP = """\
 Examples: `setsup report` lists papers and groups; `setsup report abc` lists the reports of one paper; `setsup report
 abc/fig4a` reads the runs in ./runs, and prints means and standard deviations over seeds, and the commands for missing
 runs. Runs on a substitute dataset, in another precision or with other settings are listed on separate lines. `setsup
-report --all` prints all tables that have a measured value, of all papers; `--out page.html` writes them as one page.
+report --all` prints every table, of any paper, that has a measured value; `--out page.html` writes them as one page.
 
 Three reports compare the embeddings of frozen encoders and runs, and have their own options (`setsup report factors
 --help`). `setsup report factors DATASET --encoder A --encoder B RUNS ...` measures how well embeddings predict each

@@ -29,8 +29,8 @@ _NO_MODALITIES = {"camera": "cameras", "names": "names of instances"}
 HELP = """\
 Example: `setsup shard --out shapes --where "object_hue == 0.5" --order by:shape`, which needs no download. Any program
 that reads WebDataset can read the shards; `setsup sample shapes --inactive shape` draws from them by factor, and
-`setsup.open_shards` opens them in Python. An interrupted command resumes when it is run again and produces identical
-output, for any number of processes or machines."""
+`setsup.open_shards` opens them in Python. If a command is interrupted, run it again: it resumes, and the output
+is identical for any number of processes or machines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,7 +75,7 @@ Embedding = Annotated[
 ]
 OwnPreset = Annotated[
     str | None,
-    option("FILE", "New path of the file of the runs' preset, if the preset is your own and the file has moved."),
+    option("FILE", "New path of the file that defines the preset, if it is your own and you have moved the file."),
 ]
 
 

@@ -3,14 +3,16 @@
 const WHY = {
   occluded: "Something stands before it there, or view 2 sees its other side.",
   no_surface: "View 1 shows nothing there.",
+  unknown: "View 2 has no depth there.",
 };
-const SHORT = {visible: "visible", occluded: "occluded", outside: "outside", no_surface: "no surface"};
+const SHORT = {visible: "visible", occluded: "occluded", outside: "outside", no_surface: "no surface", unknown: "unknown"};
 // what marks a pixel, by its status: a shape each
 const SHAPE = {
   visible: "M12 3a9 9 0 1 0 .01 0M12 11v2M11 12h2",
   occluded: "M4 4h16v16h-16zM4 4l16 16M20 4l-16 16",
   outside: "M12 3l9 17h-18z",
   no_surface: "M12 3a9 9 0 1 0 .01 0M5.6 18.4l12.8-12.8",
+  unknown: "M12 3a9 9 0 1 0 .01 0M7 12h2M11 12h2M15 12h2",
   learned: "M12 2l10 10l-10 10l-10 -10z",
 };
 
@@ -180,12 +182,12 @@ function Loupe({picture, at, size: [height, width], loaded, label}) {
   return html`<canvas ref=${canvas} class="loupe" width="168" height="168" role="img" aria-label=${label}></canvas>`;
 }
 
-// hatches what view 2 does not show: lines where it is occluded, dots where outside, crosses where nothing is
+// hatches what view 2 does not show: lines where it is occluded, dots where outside, crosses where nothing is, bars where its depth is unknown
 function pattern(canvas, map) {
   const [rows, columns] = map.shape, scale = Math.max(1, Math.ceil(640 / columns));
   canvas.width = columns * scale; canvas.height = rows * scale;
   const context = canvas.getContext("2d"), image = context.createImageData(canvas.width, canvas.height);
-  const light = [null, (x, y) => (x + y) % 9 < 2, (x, y) => x % 8 < 3 && y % 8 < 3, (x, y) => (x + y) % 12 < 2 || (x - y + 12000) % 12 < 2];
+  const light = [null, (x, y) => (x + y) % 9 < 2, (x, y) => x % 8 < 3 && y % 8 < 3, (x, y) => (x + y) % 12 < 2 || (x - y + 12000) % 12 < 2, (x, y) => y % 6 < 2];
   for (let y = 0, place = 0; y < canvas.height; y += 1) {
     const line = Math.floor(y / scale) * columns;
     for (let x = 0; x < canvas.width; x += 1, place += 4) {
@@ -201,9 +203,9 @@ function pattern(canvas, map) {
 
 function Legend({map, marked, onMark}) {
   const total = map.counts.reduce((sum, one) => sum + one, 0);
-  return html`<div class="legend"><table><caption>Pixels of view 1</caption><tbody>${Object.keys(SHORT).map((name, place) => html`<tr key=${name}>
+  return html`<div class="legend"><table><caption>Pixels of view 1</caption><tbody>${Object.keys(SHORT).map((name, place) => (name !== "unknown" || map.counts[place] > 0) && html`<tr key=${name}>
       <th scope="row"><span class="mark-key"><${Shape} kind=${name} /></span> ${SHORT[name]}</th><td>${count(map.counts[place])}</td><td>${(100 * map.counts[place] / total).toFixed(1)} %</td></tr>`)}</tbody></table>
-    <label><input type="checkbox" checked=${marked} onChange=${event => onMark(event.target.checked)} /> Hatch what view 2 does not show: lines for occluded, dots for outside, crosses for no surface</label>
+    <label><input type="checkbox" checked=${marked} onChange=${event => onMark(event.target.checked)} /> Hatch what view 2 does not show: lines for occluded, dots for outside, crosses for no surface${map.counts[4] > 0 && ", bars for unknown"}</label>
     ${map.stride > 1 && html`<p class="note">Every ${map.stride}th pixel in x and y can be chosen.</p>`}</div>`;
 }
 

@@ -54,9 +54,9 @@ def prepare(root: Path | str | None = None, substitute: int = 0, seed: int = 0, 
     --------
     >>> prepare()
     []
-    >>> prepare(substitute=20)
+    >>> prepare(substitute=20)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    setsup.errors.DataError: pass the folder of the substitute: setsup prepare multi-pie --root FOLDER ...
+    setsup.errors.DataError: the folder for the substitute is missing; pass it with `setsup prepare multi-pie --root ...
 
     """
     if not substitute:

@@ -1,0 +1,235 @@
+"""Sample pixels of views, and which of their points another view shows: by rays through scenes, or recorded depth."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup import random
+from setsup.arrays import Bools, Bytes, Reals, Rows
+from setsup.correspondence import planar
+from setsup.correspondence.from_depth import compare_depth, recorded_camera
+from setsup.correspondence.pixel_pairs import OCCLUDED, OUTSIDE, VISIBLE
+from setsup.correspondence.spatial_rays import exact_rays
+from setsup.errors import SetsupError
+from setsup.scenes.camera import Camera
+
+__all__ = ["LEAST", "Source", "SourceName", "View", "ViewReader", "choose_source"]
+
+SourceName = Literal["scenes", "depth"]
+
+LEAST = 16
+"""Decided sample pixels below which an overlap is unknown."""
+
+_BLOCK = 256  # pixels that are looked at first for a view's sample pixels; then twice as many, and so on
+_RECORDED = ("depth", "pose", "intrinsics")
+
+
+class View(NamedTuple):
+    """A view with its sample pixels.
+
+    Attributes
+    ----------
+    camera : Camera
+        Its camera.
+    points : (n, 4) or (n, 8) float64
+        Of each sample pixel: x, y, z in the world (metres) and depth over focal length; of scenes also the plane of
+        its surface, turned towards the camera.
+    span : (2,) float64, metres
+        Between which depths all the surface lies that the view shows.
+    closed : bool
+        Whether the view certainly shows nothing beyond that.
+
+    """
+
+    camera: Camera
+    points: Reals
+    span: Reals
+    closed: bool
+
+
+class ViewReader(Protocol):
+    """Views of one scene."""
+
+    def sample(self, row: int, pixels: int, key: int) -> View:
+        """Draw the sample pixels of a view."""
+
+    def statuses(self, row: int, camera: Camera, points: Reals) -> tuple[Bytes, Reals]:
+        """Status in a view of points of others, (n,) uint8, and their depth in it, (n,) float64."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the views of a dataset come from; pickles with the dataset."""
+
+    dataset: Any
+    name: SourceName
+    tolerance: float
+    absolute: float
+
+    def reader(self, row: int) -> ViewReader:
+        """Views of the scene of a row."""
+        if self.name == "scenes":
+            return _TracedViews(self.dataset, row)
+        return _RecordedViews(self.dataset, self.tolerance, self.absolute)
+
+
+def choose_source(dataset: Any, name: SourceName | None) -> SourceName:
+    """What the overlaps of a dataset are measured from: what is asked for, else scenes, else depth."""
+    has = {"scenes": hasattr(dataset, "scene") and hasattr(dataset, "camera")}
+    known = set(dataset.modalities) | ({"pose", "intrinsics"} if hasattr(dataset, "camera") else set())
+    has["depth"] = set(_RECORDED) <= known
+    for choice in ("scenes", "depth") if name is None else (name,):
+        if has[choice]:
+            return choice
+    if name == "scenes":
+        raise SetsupError(f"{dataset.name} has no scenes to trace; pass source='depth', or a RenderedDataset")
+    lacking = ", ".join(sorted(set(_RECORDED) - known))
+    raise SetsupError(
+        f"the overlap of views of {dataset.name} cannot be measured, since it lacks the modalities {lacking}; pass a "
+        "rendered dataset, a folder written by `setsup render`, or a dataset with the modalities depth, pose and "
+        "intrinsics"
+    )
+
+
+class _TracedViews:
+    """Views of a scene, traced; decides as :func:`setsup.correspondence.spatial` does."""
+
+    def __init__(self, dataset: Any, row: int) -> None:
+        self._dataset, self._row, self._scene = dataset, row, dataset.scene(row)
+        self._rays = exact_rays(self._scene)
+        self._bounds: Reals | None = None
+        if len(self._scene.triangles.corners):
+            low, high = self._scene.bounds
+            self._bounds = np.stack(np.meshgrid(*zip(low, high, strict=True)), axis=-1).reshape(-1, 3)
+
+    def sample(self, row: int, pixels: int, key: int) -> View:
+        """Draw the sample pixels of a view."""
+        if self._dataset.scene(row).digest != self._scene.digest:
+            raise SetsupError(
+                f"rows {self._row} and {row} of {self._dataset.name} show different scenes; pass scene= with the "
+                "factors in which the views of a scene agree"
+            )
+        camera: Camera = self._dataset.camera(row)
+
+        def seen(at: Reals) -> tuple[Bools, Reals]:
+            ways = camera.rays(at)
+            surfaces = self._rays.first(camera.centre, ways)
+            turned = self._rays.turned_towards(camera.centre, surfaces.planes)
+            found = np.concatenate([camera.centre + ways * surfaces.reach[:, None], turned], axis=1)
+            return surfaces.triangle >= 0, found
+
+        drawn = _drawn(camera, pixels, key, seen)
+        xyz = drawn[:, :3]
+        span = np.array([0.0, 0.0])
+        if self._bounds is not None:
+            depth = camera.project(self._bounds)[1]
+            span = np.array([max(float(depth.min()), 0.0), max(float(depth.max()), 0.0)])
+        return View(camera, np.concatenate([xyz, _coarseness(camera, xyz)[:, None], drawn[:, 3:]], axis=1), span, True)
+
+    def statuses(self, row: int, camera: Camera, points: Reals) -> tuple[Bytes, Reals]:
+        """Status in a view of points of others, and their depth in it."""
+        xyz, planes = points[:, :3], points[:, 4:]
+        places, depth = camera.project(xyz)
+        status = np.full(len(points), OUTSIDE)
+        there = np.flatnonzero(planar.inside(places, camera.height, camera.width))
+        back = xyz.take(there, axis=0) - camera.centre
+        turned = planes.take(there, axis=0)
+        free = self._rays.free(camera.centre, back, turned) & self._rays.faced(camera.centre, back, turned)
+        status[there] = np.where(free, VISIBLE, OCCLUDED)
+        return status, depth
+
+
+class _RecordedViews:
+    """Views with recorded depth; decides as :func:`setsup.correspondence.from_depth` does."""
+
+    def __init__(self, dataset: Any, tolerance: float, absolute: float) -> None:
+        self._dataset, self._tolerance, self._absolute = dataset, tolerance, absolute
+
+    def sample(self, row: int, pixels: int, key: int) -> View:
+        """Draw the sample pixels of a view."""
+        image, pose, intrinsics = self._fetch(row, _RECORDED)
+        camera = self._camera(row, image, pose, intrinsics)
+        known = np.isfinite(image) & (image > 0)
+
+        def seen(at: Reals) -> tuple[Bools, Reals]:
+            column, line = at.astype(np.int64).T
+            depth = image[line, column].astype(np.float64)
+            return known[line, column], camera.centre + depth[:, None] * camera.rays(at)
+
+        xyz = _drawn(camera, pixels, key, seen)[:, :3]
+        depths = image[known]
+        span = np.array([depths.min(), depths.max()], np.float64) if len(depths) else np.zeros(2)
+        # a point counts as visible within the tolerance of the depth
+        reach = max(span[1] / (1 - self._tolerance) if self._tolerance < 1 else np.inf, span[1] + self._absolute)
+        closed = bool(known.all()) and bool(np.isfinite(reach))
+        span[1] = reach if closed else span[1]
+        return View(camera, np.concatenate([xyz, _coarseness(camera, xyz)[:, None]], axis=1), span, closed)
+
+    def statuses(self, row: int, camera: Camera, points: Reals) -> tuple[Bytes, Reals]:
+        """Status in a view of points of others, and their depth in it."""
+        (image,) = self._fetch(row, ("depth",))
+        places, depth = camera.project(points[:, :3])
+        status = np.full(len(points), OUTSIDE)
+        there = np.flatnonzero(planar.inside(places, camera.height, camera.width))
+        status[there] = compare_depth(image, places[there], depth[there], self._tolerance, self._absolute)
+        return status, depth
+
+    def _fetch(self, row: int, names: tuple[str, ...]) -> list[Any]:
+        asked = [name for name in names if name in self._dataset.modalities]
+        found = self._dataset.fetch(row, asked)
+        image = np.asarray(found["depth"])
+        if image.ndim != 2 or image.dtype.kind not in "fiu":
+            raise SetsupError(
+                f"the depth of row {row} of {self._dataset.name} must be a numeric array of shape (h, w), not "
+                f"{image.dtype} of shape {image.shape}"
+            )
+        return [image, *(found.get(name) for name in names[1:])]
+
+    def _camera(self, row: int, image: npt.NDArray[Any], pose: Any, intrinsics: Any) -> Camera:
+        height, width = image.shape
+        where = f"row {row} of {self._dataset.name}"
+        if hasattr(self._dataset, "camera"):
+            camera: Camera = self._dataset.camera(row)
+            if (camera.height, camera.width) != image.shape:
+                raise SetsupError(
+                    f"the depth of {where} has {height} × {width} pixels, but its camera has {camera.height} × "
+                    f"{camera.width}; resize the depth or the camera to one size"
+                )
+            return camera
+        try:
+            camera = recorded_camera(pose, intrinsics, height, width)
+        except SetsupError as error:
+            raise SetsupError(f"{where}: {error}; leave the row out with rows=") from error
+        shown = self._dataset.modalities.get("image")
+        other = shown is not None and None not in shown.shape[:2] and tuple(shown.shape[:2]) != image.shape
+        if other or not (0 < camera.k[0, 2] < width - 1 and 0 < camera.k[1, 2] < height - 1):
+            of_image = f", and its images have {shown.shape[0]} × {shown.shape[1]}" if other and shown else ""
+            raise SetsupError(
+                f"the intrinsics of {where}, with the principal point ({camera.k[0, 2]:g}, {camera.k[1, 2]:g}), do not "
+                f"fit its depth of {height} × {width} pixels{of_image}; open the dataset so that intrinsics, images "
+                "and depth have one size"
+            )
+        return camera
+
+
+def _drawn(camera: Camera, pixels: int, key: int, seen: Callable[[Reals], tuple[Bools, Reals]]) -> Reals:
+    """What is seen at the first pixels of a keyed permutation that show a surface: uniform, and without repeats."""
+    total = camera.height * camera.width
+    parts: list[Reals] = []
+    start, left, block = 0, pixels, _BLOCK
+    while left > 0 and start < total:
+        flat: Rows = random.permute(np.uint64(key), total, np.arange(start, min(start + max(block, left), total)))
+        start, block = start + len(flat), 2 * block
+        rows, columns = np.divmod(flat, camera.width)
+        there, found = seen(np.stack([columns, rows], axis=-1).astype(np.float64))
+        parts.append(found[there][:left])
+        left -= len(parts[-1])
+    return np.concatenate(parts)
+
+
+def _coarseness(camera: Camera, xyz: Reals) -> Reals:
+    """Depth of points over the focal length, (n,) metres per pixel."""
+    return np.asarray(camera.project(xyz)[1] / np.sqrt(abs(camera.k[0, 0] * camera.k[1, 1])))
