@@ -20,7 +20,7 @@ from setsup.samplers.steps import LAST
 __all__ = ["Pass", "Progress", "plain_arguments", "read_state"]
 
 _log = logging.getLogger("setsup")
-_DELIVERED = "delivered, the batches of the present loop that arrived, of those requested,"
+_DELIVERED = "delivered, the number of batches that arrived since the present loop began (0 again after a resume),"
 
 
 @dataclass

@@ -193,8 +193,8 @@ def _epochs(
     rows = len(table) if mask is None else int(mask.sum())
     if drop_last and 0 < rows < way.numbers[0]:
         raise SamplerError(
-            f"batch_size={way.numbers[0]} exceeds the {rows:,} rows; lower batch_size=, or pass drop_last=False for a "
-            "smaller batch"
+            f"batch_size={way.numbers[0]} exceeds the {rows:,} rows that can be drawn; lower batch_size=, or "
+            "pass drop_last=False for a smaller batch"
         )
     partial = "drop" if drop_last else "pad"
     sampler = EpochSampler(table, way.numbers[0], shuffle=shuffle, partial=partial, weights=weights, seed=seed)  # type: ignore[arg-type]

@@ -107,7 +107,11 @@ class Loader:
         to: str = "torch",
     ) -> None:
         if not isinstance(sampler, Sampler):
-            raise SamplerError(f"the second argument of the loader must be a sampler, not {type(sampler).__name__}")
+            within = "; pass its sampler, as in batches.sampler" if hasattr(sampler, "sampler") else ""
+            raise SamplerError(
+                f"the second argument of the loader must be a sampler, such as setsup.SetSampler, not "
+                f"{type(sampler).__name__}{within}"
+            )
         _check_transform(transform)
         _check_resize(resize)
         check_arguments(Loader.__init__, locals(), SamplerError)

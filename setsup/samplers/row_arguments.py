@@ -89,10 +89,12 @@ def row_weights(table: FactorTable, weights: str | npt.ArrayLike | None) -> Real
             f"{spell_name('weights')} must have shape ({len(table)},), one number per row, not {numbers.shape}"
         )
     numbers = np.nan_to_num(numbers, nan=0.0, posinf=np.inf)
-    if not np.isfinite(numbers).all() or (numbers < 0).any() or not numbers.any():
+    wrong = np.flatnonzero(~((numbers >= 0) & (numbers < np.inf)))
+    if wrong.size or not numbers.any():
+        where = f"; row {wrong[0]:,} has {numbers[wrong[0]]}" if wrong.size else "; all of them are 0"
         raise SamplerError(
             f"{spell_name('weights')} must be finite and non-negative, and not all 0 (NaN, which means unknown, "
-            "counts as 0)"
+            f"counts as 0){where}"
         )
     with np.errstate(over="ignore"):
         if not np.isfinite(numbers.sum()):

@@ -207,7 +207,7 @@ def test_weights_may_be_a_tensor_with_a_gradient() -> None:
             "none of the 1 class",
         ),
         ({"episodes": (2, 4, 4)}, "too few rows for support and query \\(8 rows\\)"),
-        ({"batch_size": 10**6}, "batch_size=1000000 exceeds the 180 rows; lower batch_size=, or pass drop_last=False"),
+        ({"batch_size": 10**6}, "batch_size=1000000 exceeds the 180 rows that can be drawn; lower batch_size="),
         (
             {"batch_size": 4, "on_small_group": "drop"},
             "on_small_group='drop' applies only to ways of drawing with classes",

@@ -246,7 +246,9 @@ def test_an_operation_is_no_transform() -> None:
 
 
 def test_arguments_that_are_swapped_are_refused() -> None:
-    with pytest.raises(SamplerError, match="the second argument of the loader must be a sampler, not Pictures"):
+    with pytest.raises(
+        SamplerError, match=r"argument of the loader must be a sampler, such as setsup\.SetSampler, not Pictures"
+    ):
         setsup.loader(sets(), Pictures())  # type: ignore[arg-type]
 
 
