@@ -37,7 +37,7 @@ def check_rotation(values: npt.ArrayLike, what: str) -> Reals:
     with np.errstate(over="ignore", invalid="ignore"):
         square = rotation @ rotation.T
     if not np.allclose(square, np.eye(3), atol=1e-6) or np.linalg.det(rotation) < 0:
-        raise SetsupError(f"{what} must be a rotation matrix, orthogonal and not mirrored, not {rotation.tolist()}")
+        raise SetsupError(f"{what} must be a rotation matrix (orthogonal, with determinant 1), not {rotation.tolist()}")
     return rotation
 
 

@@ -239,7 +239,7 @@ def _file(fields: Fields) -> ManifestFile:
     )
     fields.done()
     if file.on_request and not (file.optional and file.urls):
-        raise fields.problem("on_request", "requires an optional file with urls; remove it, or add optional and urls")
+        raise fields.problem("on_request", "requires `optional` and `urls`; add them, or remove on_request")
     return file
 
 

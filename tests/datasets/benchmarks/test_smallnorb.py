@@ -164,7 +164,7 @@ PIXELS = np.zeros((3, 2, 96, 96), np.uint8)
         ("info", _info(azimuth=3), "the azimuth of row 1 is 3; expected one of 0, 2, 4, …, 34"),
         ("info", _info(azimuth=36), "the azimuth of row 1 is 36"),
         ("info", _info(lighting=6), "the lighting of row 1 is 6"),
-        ("info", _info(instance=0), r"training-info.* contains instance 0; expected 4, 6, 7, 8, 9"),
+        ("info", _info(instance=0), r"training-info.* contains instance 0; expected one of 4, 6, 7, 8, 9"),
         ("dat", matrix(PIXELS[:, :, :95]), r"expected uint8 of shape \(N, 2, 96, 96\)"),
         ("dat", matrix(np.zeros((3, 4), np.int32)), r"has dtype int32 and shape \(3, 4\)"),
         ("info", matrix(np.zeros((3, 5), np.int32)), r"expected int32 of shape \(N, 4\)"),
@@ -198,7 +198,7 @@ def test_swapped_files(tmp_path, end):
         for path, content in zip((test, train), contents, strict=True):
             path.unlink()
             path.with_name(f"{path.name[:-3]}{end}").write_bytes(content if end else gzip.decompress(content))
-    with pytest.raises(DataError, match=r"training-info.* contains instance \d.* may be swapped; fetch them again"):
+    with pytest.raises(DataError, match=r"training-info.* contains instance \d.* may be swapped: fetch them again"):
         smallnorb.open(tmp_path)
 
 

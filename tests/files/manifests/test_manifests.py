@@ -108,7 +108,7 @@ SHA = "0a0f6ed98baff276a50f3a081a7434d788da63cb135a98189b2a5b5769be1785"
         (", known: Both mirrors answer.", "", "addresses.known is missing"),
         ("{checked: 2026-11-23, known: Both mirrors answer.}", "unknown", "addresses must be a mapping"),
         ("[Toys/raw]", "[../raw]", r"folders\[0\] must be a path inside the dataset folder"),
-        ("optional: true, on", "on", r"files\[2\]\.on_request requires an optional file with urls"),
+        ("optional: true, on", "on", r"files\[2\]\.on_request requires `optional` and `urls`"),
         (
             "rows: [0, 8], what",
             "rounding: table, what",

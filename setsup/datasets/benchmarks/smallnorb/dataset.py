@@ -222,8 +222,8 @@ def _labels(folder: Path, number: int, images: BinaryMatrix) -> dict[str, Array]
     other = np.setdiff1d(columns["instance"], INSTANCES[number])
     if other.size:
         raise DataError(
-            f"{info.path} contains instance {other[0]}; expected {', '.join(map(str, INSTANCES[number]))}, so the "
-            "training and testing files may be swapped; fetch them again"
+            f"{info.path} contains instance {other[0]}; expected one of {', '.join(map(str, INSTANCES[number]))}; "
+            "the training and testing files may be swapped: fetch them again"
         )
     _check_once(columns, category, info)
     return columns
