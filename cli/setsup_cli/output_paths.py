@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Force", "free_path", "is_missing_or_equal", "moved", "write_file", "write_image"]
 
-Force = Annotated[bool, flag("Replace an existing result; by default the new result gets a number, such as -2.")]
+Force = Annotated[bool, flag("Replace an existing result; by default the new one has a numbered name, such as NAME-2.")]
 """The option ``--force``."""
 
 

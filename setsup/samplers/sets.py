@@ -69,7 +69,7 @@ class SetSampler(Sampler):
         second.
     active : list of str
         Factors that vary, as an alternative to ``inactive``: all others are fixed, except keys, splits, the factor
-        ``part`` and continuous factors without a tolerance.
+        'part', and continuous factors without a tolerance.
     size : int, mapping, or a list with one per set
         Rows per set. ``{0: 16, 1000: 32}`` gives sets of 32 rows from step 1,000 on: the width of a draw is the largest
         size, and positions beyond the size of the step are masked. ``[5, 15]`` gives sets of different sizes, such as

@@ -75,7 +75,7 @@ class Options(Common):
         str | None,
         declared(
             "[DATASET]",
-            "Name listed by `setsup datasets`, folder of `setsup render`, or folder or address of shards.",
+            "Name listed by `setsup datasets`, folder written by `setsup render`, or folder or address of shards.",
             "the dataset of the training",
         ),
     ] = field(default=None, kw_only=False)

@@ -43,8 +43,8 @@ class Options(Common):
         str | None,
         option(
             "NAME",
-            "Preset whose evaluations to run; it must have the same training settings as the runs. Or the new path of "
-            "the file of the runs' preset, if the preset is your own and the file has moved.",
+            "Preset whose evaluations are run; its training settings must equal those of the runs. If the runs used a "
+            "preset of your own and you moved its file, pass the new path of that file.",
         ),
     ] = None
     only: Annotated[tuple[str, ...] | None, option("NAME ...", "Run only these evaluations.")] = None

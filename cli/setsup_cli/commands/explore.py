@@ -38,8 +38,8 @@ class Options(Common):
         tuple[str, ...] | None,
         declared(
             "[SOURCES ...]",
-            "Sources of `setsup sample` (dataset names, files, folders), runs of `setsup train`, or folders of "
-            "`setsup embed`.",
+            "Sources of `setsup sample` (dataset names, files, folders), runs of `setsup train`, or folders "
+            "written by `setsup embed`.",
             DEFAULT,
             completer=names_and_paths,
         ),

@@ -69,7 +69,7 @@ class Options(Source):
         ),
     ] = "png"
     modalities: Annotated[
-        tuple[str, ...] | None, option("NAME ...", "Modalities to write, such as image depth.", "all")
+        tuple[str, ...] | None, option("NAME ...", "Modalities to write, such as `image depth`.", "all")
     ] = None
     size: Annotated[
         tuple[int, int] | None,

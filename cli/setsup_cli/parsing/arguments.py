@@ -76,8 +76,8 @@ MaybeDataset = Annotated[
     str | None,
     option(
         "[DATASET]",
-        "Name listed by `setsup datasets`; CSV, Parquet or JSON lines file; folder, zip or tar of images; folder of "
-        "`setsup render` or of a Hugging Face dataset; or folder or address of shards.",
+        "Name listed by `setsup datasets`; CSV, Parquet or JSON lines file; folder, zip or tar of images; folder "
+        "written by `setsup render`; saved Hugging Face dataset; or folder or address of shards.",
         DEFAULT,
         completer=names_and_paths,
     ),

@@ -187,7 +187,7 @@ NOTATIONS: Mapping[str, Notation] = {
     ),
     "int | tuple[int, int] | Mapping[int, int | tuple[int, int] | None]": Notation(
         "K", str, _factor_numbers,
-        "A number, a range such as 1-3, or any; 0:1,100:1-3 means 1, then 1 to 3 from step 100.",
+        "A number, a range such as 1-3, or the word 'any'; 0:1,100:1-3 means 1, then 1 to 3 from step 100.",
         "a number of factors, such as 2, a range, such as 1-3, or any, or one from each of some steps on, such as "
         "0:1,100:1-3",
     ),

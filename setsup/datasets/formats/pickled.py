@@ -199,7 +199,7 @@ def _fill(array: PickledArray, shape: Any, of: Any, by_columns: Any, content: An
     if not _TYPE.fullmatch(of.told):
         raise _Refused(f"contains an array of type {of.told!r}")
     if by_columns and len(shape) > 1:
-        raise _Refused("contains an array in Fortran order")
+        raise _Refused("contains an array in Fortran order; expected C order, as numpy.ascontiguousarray returns")
     if of.order not in _ORDERS or type(content) is not _Bytes or min(shape, default=0) < 0:
         raise ValueError
     dtype = np.dtype(of.order + of.told)

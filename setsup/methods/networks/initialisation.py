@@ -43,8 +43,8 @@ def glorot_(module: M, generator: torch.Generator) -> M:
     """
     if generator.device.type != "cpu":
         raise SetsupError(
-            "generator must be on the CPU, so that a seed yields the same weights everywhere, not on "
-            f"{generator.device}; pass torch.Generator().manual_seed(seed)"
+            f"generator must be on the CPU, not on {generator.device}, so that a seed gives equal weights everywhere; "
+            "pass torch.Generator().manual_seed(seed)"
         )
     with torch.no_grad():
         for layer in module.modules():

@@ -57,8 +57,8 @@ class Options(Common):
         str,
         declared(
             "DATASET",
-            "Renderings with poses: folder of `setsup render`, .npz file, CSV file, or name listed by `setsup "
-            "datasets`, with a modality rotation or factors azimuth and elevation in degrees.",
+            "Renderings with poses: folder written by `setsup render`, .npz file, CSV file, or name listed by `setsup "
+            "datasets`, with the modality 'rotation', or the factors 'azimuth' and 'elevation' in degrees.",
         ),
     ]
     boxes: Annotated[
