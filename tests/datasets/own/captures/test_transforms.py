@@ -11,8 +11,8 @@ from PIL import Image
 import setsup
 from setsup.errors import DataError
 from setsup.opening import find_kind
+from tests import capture_files as true
 from tests.fuzzing import survives
-from tests.true_files import captures as true
 from tests.true_files.rings import found_at_marks, marks, project
 
 NAMES = [f"images/{true.image_name(frame)}" for frame in range(6)]
