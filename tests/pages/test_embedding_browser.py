@@ -197,7 +197,7 @@ def test_points_have_their_colors_once_the_legend_is_there(started: Any, address
     )
     page.goto(addresses["file"])
     page.get_by_role("tab", name="Embeddings").click()
-    page.wait_for_function("window.seen !== null")
+    page.wait_for_function("() => window.seen !== null")
     assert page.evaluate("window.seen") > 1  # colors beside the ground: one, where all points were drawn alike
     page.close()
 
@@ -259,7 +259,7 @@ def test_keys_move_zoom_and_pick(opened: Any, folder: Path) -> None:
     page.get_by_text("Nothing is picked yet.").wait_for()
     page.mouse.move(box["x"] + 50, box["y"] + 60)
     page.mouse.wheel(0, -300)
-    page.wait_for_function("document.querySelector('canvas[data-by]').scatter.zoom > 1.2")
+    page.wait_for_function("() => document.querySelector('canvas[data-by]').scatter.zoom > 1.2")
     page.mouse.down()
     page.mouse.move(box["x"] + 90, box["y"] + 60)
     page.mouse.up()
