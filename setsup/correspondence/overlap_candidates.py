@@ -2,6 +2,9 @@
 
 A frustum is the part of a view between two depths. Two of them are apart where one lies beyond a side of the other,
 which is certain; where neither does they count as meeting.
+
+A pair is measured in both directions, or in the one that is not excluded: two overlaps tell a close-up from the whole,
+and that of one direction alone says little about the other.
 """
 
 from collections.abc import Sequence
@@ -10,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from setsup import random
-from setsup.arrays import Bools, Reals, Rows, Words
-from setsup.correspondence.overlap_views import LEAST, View
+from setsup.arrays import Bools, Reals, Rows
+from setsup.correspondence.overlap_views import View
+from setsup.samplers.partners.overlap_table import LEAST
 
-__all__ = ["Candidates", "Pose", "candidate_pairs", "choose_candidates", "excluded_pairs", "pose_of"]
+__all__ = ["Candidates", "Pose", "all_pairs", "candidate_pairs", "choose_candidates", "excluded_pairs", "pose_of"]
 
 _TURN = 60.0  # degrees between two axes that count as a distance of the median depth
 _MARGIN = 1e-6  # of the size of the scene: what is closer than this to a side does not lie beyond it
@@ -57,7 +61,7 @@ class Candidates(NamedTuple):
     pairs : (n, 2) int64
         Places of views, by the second, then the first.
     excluded : (views, views) bool
-        Whether the second view certainly shows nothing of the first; all False where every pair is measured.
+        Whether the second view certainly shows nothing of the first.
 
     """
 
@@ -75,18 +79,20 @@ def pose_of(view: View) -> Pose:
     return Pose(camera.centre, camera.rotation[2], depth, rays, view.span, view.closed, len(view.points))
 
 
-def candidate_pairs(poses: Sequence[Pose], keys: Words, most: int, all_up_to: int) -> Candidates:
-    """Every pair of a few views; of more views those that :func:`choose_candidates` chooses.
+def all_pairs(count: int) -> Rows:
+    """All ordered pairs of so many views, (n, 2), by the second, then the first."""
+    second, first = np.divmod(np.arange(count * count), max(count, 1))
+    apart = np.flatnonzero(first != second)
+    return np.stack([first[apart], second[apart]], axis=1)
 
-    `keys` (views,) uint64.
+
+def candidate_pairs(poses: Sequence[Pose], rows: Rows, key: int, most: int) -> Candidates:
+    """Pairs of many views that :func:`choose_candidates` chooses.
+
+    `rows` (views,) of the views, and a `key` that theirs are folded into.
     """
-    count = len(poses)
-    if count <= all_up_to:
-        second, first = np.divmod(np.arange(count * count), count)
-        apart = np.flatnonzero(first != second)
-        return Candidates(np.stack([first[apart], second[apart]], axis=1), np.zeros((count, count), bool))
     excluded = excluded_pairs(poses)
-    return Candidates(choose_candidates(poses, ~excluded, keys, most), excluded)
+    return Candidates(choose_candidates(poses, ~excluded, rows, key, most), excluded)
 
 
 def excluded_pairs(poses: Sequence[Pose]) -> Bools:
@@ -146,28 +152,34 @@ def _beyond(planes: Reals, points: Reals, margin: float) -> Bools:
     return np.asarray(outside.any(axis=1))
 
 
-def choose_candidates(poses: Sequence[Pose], meet: Bools, keys: Words, most: int) -> Rows:
-    """For each first view at most so many second ones: half the nearest by pose, half a keyed subset of the others.
+def choose_candidates(poses: Sequence[Pose], meet: Bools, rows: Rows, key: int, most: int) -> Rows:
+    """Pairs that one of their views chooses: each at most so many others, half the nearest by pose, half at random.
 
-    The distance of poses is that of the centres over the first view's median depth, plus the angle of the axes over
-    60°; of equally near ones the first counts. Every subset of the others is equally likely.
+    The distance of poses is that of the centres over the median depth of the view that chooses, plus the angle of the
+    axes over 60°; of equally near ones the first counts. Of the others those with the smallest random words are chosen:
+    every subset of them is equally likely. Both views of a pair see the same word, so that most of these choices are
+    mutual, and measuring pairs in both directions adds few.
 
-    `meet` (views, views) bool: pairs to choose from; returns (n, 2) int64, by the second view, then the first.
+    `meet` (views, views) bool: pairs to choose from; returns (n, 2) int64, by the second view, then the first: all
+    ordered pairs of views that meet and of which one chose the other.
     """
+    count = len(poses)
     centres, axes = (np.stack([getattr(pose, name) for pose in poses]) for name in ("centre", "axis"))
     depths = np.array([pose.depth for pose in poses])
     usual = float(np.nanmedian(depths)) if np.isfinite(depths).any() else 1.0
-    pairs = []
-    for first, depth in enumerate(np.where(np.isfinite(depths), depths, usual).tolist()):
-        others = np.flatnonzero(meet[first])
-        others = others[others != first]
+    chosen = np.zeros((count, count), bool)
+    for view, depth in enumerate(np.where(np.isfinite(depths), depths, usual).tolist()):
+        others = np.flatnonzero(meet[view])
+        others = others[others != view]
         if len(others) > most:
-            apart = np.linalg.norm(centres[others] - centres[first], axis=1) / depth
-            turned = np.degrees(np.arccos(np.clip((axes[others] * axes[first]).sum(axis=1), -1, 1)))
+            apart = np.linalg.norm(centres[others] - centres[view], axis=1) / depth
+            turned = np.degrees(np.arccos(np.clip((axes[others] * axes[view]).sum(axis=1), -1, 1)))
             order = np.argsort(apart + turned / _TURN, kind="stable")
             near, rest = others[order[: most // 2]], np.sort(others[order[most // 2 :]])
-            some = random.permute(keys[first], len(rest), np.arange(most - most // 2))
-            others = np.concatenate([near, rest[some]])
-        pairs.append(np.stack([np.full(len(others), first), others], axis=1))
-    found = np.concatenate(pairs)
-    return found[np.lexsort((found[:, 0], found[:, 1]))]
+            low, high = np.minimum(rows[view], rows[rest]), np.maximum(rows[view], rows[rest])
+            words = random.fold(random.fold(key, low.astype(np.uint64)), high.astype(np.uint64))
+            others = np.concatenate([near, rest[np.argsort(words, kind="stable")[: most - most // 2]]])
+        chosen[view, others] = True
+    chosen |= chosen.T
+    second, first = np.nonzero((chosen & meet).T)
+    return np.stack([first, second], axis=1)

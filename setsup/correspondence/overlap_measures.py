@@ -1,15 +1,22 @@
 """Overlap, angle and scale of pairs of views, from the statuses of the first views' sample pixels in the second."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from setsup.arrays import Array, Bools, Floats, Numbers, Reals, Rows
-from setsup.correspondence.overlap_views import LEAST, ViewReader
+from setsup.arrays import Array, Bools, Bytes, Floats, Numbers, Reals, Rows
+from setsup.correspondence.overlap_views import ViewReader
 from setsup.correspondence.pixel_pairs import UNKNOWN, VISIBLE
+from setsup.samplers.partners.overlap_table import LEAST
 from setsup.scenes.camera import Camera
 
-__all__ = ["Measures", "Samples", "measure"]
+__all__ = ["DTYPES", "Found", "Measures", "Samples", "angles", "group_medians", "measure", "stacked"]
+
+DTYPES = {
+    "pairs": "<i8", "overlap": "<f4", "angle": "<f4", "scale": "<f4", "unknown": "<f4", "decided": "<i4",
+}  # fmt: skip
+"""Types of pairs, (n, 2), and of their measures."""
 
 _POINTS = 1 << 18  # points that are looked at together
 
@@ -43,6 +50,31 @@ class Measures(NamedTuple):
     decided: Numbers
 
 
+class Found(NamedTuple):
+    """Pairs of a scene.
+
+    Attributes
+    ----------
+    pairs : (n, 2) int64
+        Rows of the two views.
+    measures : Measures
+        Of these pairs.
+    sampled : (views,) int64
+        Number of sample pixels of each view, or of points that it observes.
+    excluded : int
+        Number of pairs that certainly do not overlap.
+    bits : (bytes,) uint8
+        Matrix of them, packed; empty where every pair is measured.
+
+    """
+
+    pairs: Rows
+    measures: Measures
+    sampled: Rows
+    excluded: int
+    bits: Bytes
+
+
 def measure(reader: ViewReader, samples: Samples, firsts: Rows, row: int, camera: Camera) -> Measures:
     """Measures of pairs with one second view.
 
@@ -73,27 +105,27 @@ def _measured(reader: ViewReader, samples: Samples, firsts: Rows, row: int, came
         share = unknown / sizes
     shared: Bools = status == VISIBLE
     which, xyz = of_view[shared], points[shared, :3]
-    angle = np.degrees(_angles(samples.centres[firsts][which] - xyz, camera.centre - xyz))
+    angle = np.degrees(angles(samples.centres[firsts][which] - xyz, camera.centre - xyz))
     coarseness = depth[shared] / np.sqrt(abs(camera.k[0, 0] * camera.k[1, 1]))
     scale = coarseness / points[shared, 3]
     return Measures(
         overlap.astype(np.float32),
-        _medians(angle, which, visible).astype(np.float32),
-        _medians(scale, which, visible).astype(np.float32),
+        group_medians(angle, which, visible).astype(np.float32),
+        group_medians(scale, which, visible).astype(np.float32),
         share.astype(np.float32),
         decided.astype(np.int32),
     )
 
 
-def _angles(one: Reals, two: Reals) -> Reals:
+def angles(one: Reals, two: Reals) -> Reals:
     """Angles between vectors (n, 3), radians; exact also where they are small."""
     return np.asarray(np.arctan2(np.linalg.norm(np.cross(one, two), axis=1), (one * two).sum(axis=1)))
 
 
-def _medians(values: Reals, groups: Rows, sizes: Rows) -> Reals:
+def group_medians(values: Reals, groups: Rows, sizes: Rows) -> Reals:
     """Median of the values of each group; NaN of those without any.
 
-    `groups` (n,), ascending; `sizes` (groups,): how many values each group has.
+    `groups` (n,) from 0; `sizes` (groups,): how many values each group has.
     """
     found = np.full(len(sizes), np.nan)
     some = np.flatnonzero(sizes)
@@ -102,3 +134,11 @@ def _medians(values: Reals, groups: Rows, sizes: Rows) -> Reals:
     low, high = starts[some] + (sizes[some] - 1) // 2, starts[some] + sizes[some] // 2
     found[some] = (ordered[low] + ordered[high]) / 2
     return found
+
+
+def stacked(parts: Sequence[Measures]) -> Measures:
+    """Measures of several lists of pairs, one after another."""
+    if not parts:
+        none = np.empty(0, np.float32)
+        return Measures(none, none, none, none, np.empty(0, np.int32))
+    return Measures(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

@@ -1,28 +1,27 @@
-"""Scenes whose views are compared, as units of work: small ones as a whole, several in a unit, large ones in pieces.
+"""Scenes whose views are compared, as units of work: several small ones in a unit, large ones in pieces.
 
 What is found does not depend on the units, nor on who does them.
 """
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup import random
-from setsup.arrays import Array, Bytes, Rows
-from setsup.correspondence.overlap_candidates import Pose, candidate_pairs, pose_of
-from setsup.correspondence.overlap_measures import Measures, Samples, measure
-from setsup.correspondence.overlap_views import Source
-from setsup.jobs.running import run
+from setsup.arrays import Array, Rows
+from setsup.correspondence.overlap_candidates import all_pairs, candidate_pairs, pose_of
+from setsup.correspondence.overlap_measures import DTYPES, Found, Measures, Samples, measure, stacked
+from setsup.correspondence.overlap_views import Source, View, ViewReader
+from setsup.correspondence.overlap_work import Work
 from setsup.jobs.units import Unit
 from setsup.scenes.camera import Camera
 
-__all__ = ["STREAM", "Found", "Plan", "measure_scenes", "stacked"]
+__all__ = ["STREAM", "Plan", "measure_scenes"]
 
 STREAM = "overlap"
 
@@ -30,6 +29,8 @@ _PIXELS, _CANDIDATES = 0, 1  # what the key of the stream is folded with
 _WHOLE = 200  # views of a scene up to which all of its pairs are measured
 _VIEWS = 64  # views of a large scene that are sampled, or that are second, in one unit of work
 _PAIRS = 4096  # pairs of small scenes in one unit of work, about
+_MEASURED = {**DTYPES, "sampled": "<i8"}
+_SAMPLED = {"points": "<f8", "sizes": "<i8", "cameras": "<f8", "spans": "<f8", "closed": "|b1"}
 
 
 class Plan(NamedTuple):
@@ -40,42 +41,9 @@ class Plan(NamedTuple):
     candidates: int
     seed: int
 
-    def keys(self, purpose: int, rows: Rows) -> npt.NDArray[np.uint64]:
-        """A key for each row."""
-        return random.fold(random.fold_integers(random.stream_key(self.seed, STREAM), purpose), rows.astype(np.uint64))
-
-
-class _Sampled(NamedTuple):
-    """Views that were sampled."""
-
-    cameras: list[Camera]
-    poses: list[Pose]
-    points: list[Array]
-
-
-class Found(NamedTuple):
-    """Pairs of a scene.
-
-    Attributes
-    ----------
-    pairs : (n, 2) int64
-        Rows of the two views.
-    measures : Measures
-        Of these pairs.
-    sampled : (views,) int64
-        Number of sample pixels of each view.
-    excluded : int
-        Number of pairs that certainly do not overlap.
-    bits : (bytes,) uint8
-        Matrix of them, packed; empty where every pair is measured.
-
-    """
-
-    pairs: Rows
-    measures: Measures
-    sampled: Rows
-    excluded: int
-    bits: Bytes
+    def key(self, purpose: int) -> int:
+        """A key for each purpose, that rows are folded into."""
+        return random.fold_integers(random.stream_key(self.seed, STREAM), purpose)
 
 
 class _Second(NamedTuple):
@@ -86,109 +54,172 @@ class _Second(NamedTuple):
     firsts: Rows
 
 
-def measure_scenes(plan: Plan, scenes: list[Rows], processes: int) -> list[Found]:
+class _Large(NamedTuple):
+    """What of a large scene its units of work need: its first row, the file of points, and which are whose."""
+
+    row: int
+    file: Path
+    samples: Samples
+
+
+def measure_scenes(plan: Plan, scenes: list[Rows], work: Work) -> list[Found]:
     """Pairs of each scene: small scenes as a whole, several in a unit, and large ones in pieces."""
     small = [number for number, rows in enumerate(scenes) if len(rows) <= _WHOLE]
-    units = [
-        Unit(f"scenes {some[0]} to {some[-1]}", [scenes[number] for number in some], pairs)
-        for some, pairs in _batches(small, scenes)
-    ]
-    parts = run(partial(_whole_scenes, plan), units, processes=processes, what="measuring overlaps", counted="pairs")
-    found = dict(zip(small, (one for part in parts for one in part), strict=True))
-    for number, rows in enumerate(scenes):
-        if number not in found:
-            found[number] = _large_scene(plan, rows, processes)
+    large = [number for number, rows in enumerate(scenes) if len(rows) > _WHOLE]
+    found = dict(zip(small, _small_scenes(plan, [scenes[number] for number in small], work), strict=True))
+    found |= zip(large, _large_scenes(plan, [scenes[number] for number in large], work), strict=True)
     return [found[number] for number in range(len(scenes))]
 
 
-def _batches(small: list[int], scenes: list[Rows]) -> Iterator[tuple[list[int], int]]:
-    some: list[int] = []
+# -- scenes of few views -----------------------------------------------------------------------------------------------
+
+
+def _small_scenes(plan: Plan, scenes: list[Rows], work: Work) -> Iterator[Found]:
+    batches = list(_batches(scenes))
+    units = [
+        Unit(f"scenes of rows {some[0][0]} to {some[-1][-1]}", some, sum(map(_possible, some))) for some in batches
+    ]
+    parts = work.run("scenes", partial(_whole_scenes, plan), units, _MEASURED, "measuring overlaps", "pairs")
+    for some, part in zip(batches, parts, strict=True):
+        pairs, views = (np.cumsum([0, *map(count, some)]) for count in (_possible, len))
+        for (a, b), (c, d) in zip(pairwise(pairs.tolist()), pairwise(views.tolist()), strict=True):
+            measures = Measures(*(part[name][a:b] for name in Measures._fields))
+            yield Found(part["pairs"][a:b], measures, part["sampled"][c:d], 0, np.empty(0, np.uint8))
+
+
+def _possible(rows: Rows) -> int:
+    return len(rows) * (len(rows) - 1)
+
+
+def _batches(scenes: list[Rows]) -> Iterator[list[Rows]]:
+    some: list[Rows] = []
     pairs = 0
-    for number in small:
-        some.append(number)
-        pairs += len(scenes[number]) * (len(scenes[number]) - 1)
+    for rows in scenes:
+        some.append(rows)
+        pairs += _possible(rows)
         if pairs >= _PAIRS:
-            yield some, pairs
+            yield some
             some, pairs = [], 0
     if some:
-        yield some, pairs
+        yield some
 
 
-def _whole_scenes(plan: Plan, scenes: list[Rows]) -> list[Found]:
+def _whole_scenes(plan: Plan, scenes: list[Rows]) -> dict[str, Array]:
     """Pairs of small scenes."""
-    found = []
+    listed, sampled, parts = [], [], []
     for rows in scenes:
-        sampled = _sample(plan, rows)
-        samples = _joined(sampled)
-        pairs, _ = candidate_pairs(sampled.poses, plan.keys(_CANDIDATES, rows), plan.candidates, _WHOLE)
         reader = plan.source.reader(int(rows[0]))
-        parts = [
-            measure(reader, samples, pairs[pairs[:, 1] == second, 0], row, sampled.cameras[second])
+        views = _sample(plan, reader, rows)
+        samples = _joined(views)
+        pairs = all_pairs(len(rows))
+        parts += [
+            measure(reader, samples, pairs[pairs[:, 1] == second, 0], row, views[second].camera)
             for second, row in enumerate(rows.tolist())
         ]
-        found.append(Found(rows[pairs], stacked(parts), np.diff(samples.starts), 0, np.empty(0, np.uint8)))
-    return found
+        listed.append(rows[pairs])
+        sampled.append(np.diff(samples.starts))
+    return {"pairs": np.concatenate(listed), "sampled": np.concatenate(sampled), **stacked(parts)._asdict()}
 
 
-def _large_scene(plan: Plan, rows: Rows, processes: int) -> Found:
-    """Pairs of a scene of many views: these are sampled once, and compared in units of second views."""
-    first = int(rows[0])
-    cuts = [*range(0, len(rows), _VIEWS), len(rows)]
-    units = [Unit(f"rows {rows[a]} to {rows[b - 1]}", rows[a:b], b - a) for a, b in pairwise(cuts)]
-    views = run(partial(_sample_unit, plan, first), units, processes=processes, what="sampling views", counted="views")
-    sampled = _Sampled(*(list(chain.from_iterable(lists)) for lists in zip(*views, strict=True)))
-    samples = _joined(sampled)
-    pairs, excluded = candidate_pairs(sampled.poses, plan.keys(_CANDIDATES, rows), plan.candidates, _WHOLE)
+# -- scenes of many views: sampled once, and compared in units of second views -----------------------------------------
+
+
+def _large_scenes(plan: Plan, scenes: list[Rows], work: Work) -> list[Found]:
+    pieces = [(int(rows[0]), rows[start : start + _VIEWS]) for rows in scenes for start in range(0, len(rows), _VIEWS)]
+    units = [Unit(f"rows {rows[0]} to {rows[-1]}", (first, rows), len(rows)) for first, rows in pieces]
+    views = work.run("views", partial(_sample_unit, plan), units, _SAMPLED, "sampling views", "views")
+    found: list[Found] = []
+    compared: list[Unit[tuple[_Large, list[_Second]]]] = []
+    of_scene: list[int] = []
+    with tempfile.TemporaryDirectory(prefix="points-", dir=work.folder) as folder:
+        start = 0
+        for number, rows in enumerate(scenes):
+            stop = start + -(-len(rows) // _VIEWS)
+            sampled = [view for part in views[start:stop] for view in _unpacked(part)]
+            start = stop
+            samples = _joined(sampled)
+            poses = list(map(pose_of, sampled))
+            pairs, excluded = candidate_pairs(poses, rows, plan.key(_CANDIDATES), plan.candidates)
+            file = Path(folder, f"{number}.npy")
+            np.save(file, samples.points)
+            of_all = _Large(int(rows[0]), file, samples._replace(points=samples.points[:0]))
+            some = [
+                Unit(f"views of rows {part[0].row} to {part[-1].row}", (of_all, part), sum(len(x.firsts) for x in part))
+                for part in _seconds(rows, [view.camera for view in sampled], pairs)
+            ]
+            compared += some
+            of_scene += [number] * len(some)
+            found.append(
+                Found(
+                    rows[pairs],
+                    stacked([]),
+                    np.diff(samples.starts),
+                    int(excluded.sum()),
+                    np.packbits(excluded.reshape(-1)),
+                )
+            )
+        dtypes = {name: DTYPES[name] for name in Measures._fields}
+        parts = work.run("pairs", partial(_compare_unit, plan), compared, dtypes, "measuring overlaps", "pairs")
+    measures: list[list[Measures]] = [[] for _ in found]
+    for number, part in zip(of_scene, parts, strict=True):
+        measures[number].append(Measures(**part))
+    return [one._replace(measures=stacked(some)) for one, some in zip(found, measures, strict=True)]
+
+
+def _seconds(rows: Rows, cameras: list[Camera], pairs: Rows) -> Iterator[list[_Second]]:
+    """Second views with the first ones that they are compared with, by units."""
     ends = np.searchsorted(pairs[:, 1], np.arange(len(rows) + 1))
     seconds = [
-        _Second(row, sampled.cameras[place], pairs[ends[place] : ends[place + 1], 0])
+        _Second(row, cameras[place], pairs[ends[place] : ends[place + 1], 0])
         for place, row in enumerate(rows.tolist())
         if ends[place] < ends[place + 1]
     ]
-    with tempfile.TemporaryDirectory(prefix="setsup-overlap-") as folder:
-        file = Path(folder, "points.npy")
-        np.save(file, samples.points)
-        work = [
-            Unit(f"views of rows {some[0].row} to {some[-1].row}", some, sum(len(one.firsts) for one in some))
-            for some in (seconds[start : start + _VIEWS] for start in range(0, len(seconds), _VIEWS))
-        ]
-        parts = run(
-            partial(_compare_unit, plan, first, file, samples._replace(points=samples.points[:0])),
-            work,
-            processes=processes,
-            what="measuring overlaps",
-            counted="pairs",
-        )
-    counts = np.diff(samples.starts)
-    return Found(rows[pairs], stacked(parts), counts, int(excluded.sum()), np.packbits(excluded.reshape(-1)))
+    for start in range(0, len(seconds), _VIEWS):
+        yield seconds[start : start + _VIEWS]
 
 
-def _sample_unit(plan: Plan, first: int, rows: Rows) -> _Sampled:
-    return _sample(plan, rows, first)
+def _sample_unit(plan: Plan, piece: tuple[int, Rows]) -> dict[str, Array]:
+    first, rows = piece
+    views = _sample(plan, plan.source.reader(first), rows)
+    return {
+        "points": np.concatenate([view.points for view in views]),
+        "sizes": np.array([len(view.points) for view in views]),
+        "cameras": np.stack([_numbers(view.camera) for view in views]),
+        "spans": np.stack([view.span for view in views]),
+        "closed": np.array([view.closed for view in views]),
+    }
 
 
-def _compare_unit(plan: Plan, first: int, file: Path, samples: Samples, seconds: list[_Second]) -> Measures:
-    samples = samples._replace(points=np.load(file, mmap_mode="r"))
-    reader = plan.source.reader(first)
-    return stacked([measure(reader, samples, one.firsts, one.row, one.camera) for one in seconds])
+def _numbers(camera: Camera) -> Array:
+    return np.concatenate(
+        [[camera.height, camera.width], *(np.ravel(one) for one in (camera.k, camera.rotation, camera.translation))]
+    )
 
 
-def _sample(plan: Plan, rows: Rows, first: int | None = None) -> _Sampled:
-    """Sample views of one scene, that of the row `first`."""
-    reader = plan.source.reader(int(rows[0]) if first is None else first)
-    keys = plan.keys(_PIXELS, rows).tolist()
-    views = [reader.sample(row, plan.pixels, key) for row, key in zip(rows.tolist(), keys, strict=True)]
-    return _Sampled([view.camera for view in views], [pose_of(view) for view in views], [view.points for view in views])
+def _unpacked(part: dict[str, Array]) -> Iterator[View]:
+    """Views of a unit."""
+    ends = np.cumsum(part["sizes"])
+    for place, numbers in enumerate(part["cameras"]):
+        height, width = numbers[:2].astype(int).tolist()
+        camera = Camera(height, width, numbers[2:11].reshape(3, 3), numbers[11:20].reshape(3, 3), numbers[20:])
+        points = part["points"][ends[place] - part["sizes"][place] : ends[place]]
+        yield View(camera, points, part["spans"][place], bool(part["closed"][place]))
 
 
-def _joined(sampled: _Sampled) -> Samples:
-    starts = np.cumsum([0, *map(len, sampled.points)])
-    return Samples(np.concatenate(sampled.points), starts, np.stack([pose.centre for pose in sampled.poses]))
+def _compare_unit(plan: Plan, item: tuple[_Large, list[_Second]]) -> dict[str, Array]:
+    scene, seconds = item
+    samples = scene.samples._replace(points=np.load(scene.file, mmap_mode="r"))
+    reader = plan.source.reader(scene.row)
+    return stacked([measure(reader, samples, one.firsts, one.row, one.camera) for one in seconds])._asdict()
 
 
-def stacked(parts: Sequence[Measures]) -> Measures:
-    """Measures of several lists of pairs, one after another."""
-    if not parts:
-        none = np.empty(0, np.float32)
-        return Measures(none, none, none, none, np.empty(0, np.int32))
-    return Measures(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+def _sample(plan: Plan, reader: ViewReader, rows: Rows) -> list[View]:
+    """Sample views of one scene."""
+    keys = random.fold(plan.key(_PIXELS), rows.astype(np.uint64)).tolist()
+    return [reader.sample(row, plan.pixels, key) for row, key in zip(rows.tolist(), keys, strict=True)]
+
+
+def _joined(views: list[View]) -> Samples:
+    starts = np.cumsum([0, *(len(view.points) for view in views)])
+    centres = np.stack([view.camera.centre for view in views])
+    return Samples(np.concatenate([view.points for view in views]), starts, centres)

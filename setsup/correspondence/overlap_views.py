@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +16,9 @@ from setsup.correspondence.spatial_rays import exact_rays
 from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
 
-__all__ = ["LEAST", "Source", "SourceName", "View", "ViewReader", "choose_source"]
+__all__ = ["Source", "SourceName", "View", "ViewReader", "choose_source"]
 
-SourceName = Literal["scenes", "depth"]
-
-LEAST = 16
-"""Decided sample pixels below which an overlap is unknown."""
+SourceName = Literal["scenes", "depth", "tracks"]
 
 _BLOCK = 256  # pixels that are looked at first for a view's sample pixels; then twice as many, and so on
 _RECORDED = ("depth", "pose", "intrinsics")
@@ -77,20 +74,25 @@ class Source:
 
 
 def choose_source(dataset: Any, name: SourceName | None) -> SourceName:
-    """What the overlaps of a dataset are measured from: what is asked for, else scenes, else depth."""
+    """What the overlaps of a dataset are measured from: what is asked for, else scenes, else depth, else tracks."""
     has = {"scenes": hasattr(dataset, "scene") and hasattr(dataset, "camera")}
     known = set(dataset.modalities) | ({"pose", "intrinsics"} if hasattr(dataset, "camera") else set())
     has["depth"] = set(_RECORDED) <= known
-    for choice in ("scenes", "depth") if name is None else (name,):
+    has["tracks"] = hasattr(dataset, "observed") and hasattr(dataset, "points")
+    for choice in get_args(SourceName) if name is None else (name,):
         if has[choice]:
             return choice
+    if name == "tracks":
+        raise SetsupError(
+            f"{dataset.name} has no tracks of feature points; pass a capture with a COLMAP model, opened by setsup.open"
+        )
     if name == "scenes":
         raise SetsupError(f"{dataset.name} has no scenes to trace; pass source='depth', or a RenderedDataset")
     lacking = ", ".join(sorted(set(_RECORDED) - known))
     raise SetsupError(
         f"the overlap of views of {dataset.name} cannot be measured, since it lacks the modalities {lacking}; pass a "
-        "rendered dataset, a folder written by `setsup render`, or a dataset with the modalities depth, pose and "
-        "intrinsics"
+        "rendered dataset, a folder written by `setsup render`, a dataset with the modalities depth, pose and "
+        "intrinsics, or a capture with a COLMAP model"
     )
 
 

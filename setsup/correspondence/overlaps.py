@@ -10,7 +10,12 @@ References
 
 """
 
+import hashlib
+import shutil
+import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,16 +23,24 @@ import numpy.typing as npt
 
 from setsup import random
 from setsup.arrays import Rows
-from setsup.checks import check_arguments, check_integer, check_number
-from setsup.correspondence.overlap_scenes import STREAM, Found, Plan, measure_scenes, stacked
-from setsup.correspondence.overlap_views import LEAST, Source, SourceName, choose_source
+from setsup.checks import check_arguments, check_integer, check_number, check_path
+from setsup.correspondence.overlap_measures import Found, stacked
+from setsup.correspondence.overlap_scenes import STREAM, Plan, measure_scenes
+from setsup.correspondence.overlap_tracks import measure_tracks
+from setsup.correspondence.overlap_views import Source, SourceName, choose_source
+from setsup.correspondence.overlap_work import Work
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, SetsupError
 from setsup.factors.column_storage import check_rows
-from setsup.jobs.running import check_processes
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.files import disk_errors, locked
+from setsup.files.expand_user import expanded
+from setsup.jobs import Ray, check_processes
+from setsup.jobs.cluster import Cluster
+from setsup.samplers.partners.overlap_table import LEAST, TRACKS, OverlapTable
 
 __all__ = ["overlap"]
+
+_EDITION = 1  # of results of units of work: those of others count for nothing
 
 
 def overlap(
@@ -42,19 +55,23 @@ def overlap(
     absolute: float = 0.0,
     seed: int = 0,
     processes: int = 1,
+    on: Ray | None = None,
+    path: Path | str | None = None,
 ) -> OverlapTable:
     """Measure the overlap of ordered pairs of views of each scene.
 
     Sample pixels of view a are drawn without repeats, all subsets equally likely, from its pixels with a surface. Each
     is visible, occluded or outside in view b, or its depth there is unknown. The overlap of a with b is visible /
-    (visible + occluded + outside).
+    (visible + occluded + outside). In a COLMAP model it is the share of the 3D points observed in a that b observes as
+    well.
 
     Parameters
     ----------
     dataset : Dataset
         One with scenes, such as a :class:`setsup.rendered.dataset.RenderedDataset`; or one with depth and cameras: a
         folder written by ``setsup render``, or modalities ``depth`` (h, w), ``pose`` (4, 4) from the camera to the
-        world and ``intrinsics`` (3, 3), as ``scenenn-frames`` and ``co3d`` have them.
+        world and ``intrinsics`` (3, 3), as ``scenenn-frames`` and ``co3d`` have them; or a capture with a COLMAP model,
+        opened by :func:`setsup.open`.
     scene : str or list of str, optional
         Factors in which the views of a scene agree; ``dataset.pair_factors`` by default.
     rows : (n,) int or bool, optional
@@ -62,17 +79,24 @@ def overlap(
     pixels : int
         Sample pixels per view, from 16; views with fewer pixels with a surface use all of them.
     candidates : int
-        Number of views that each view is compared with, in scenes of more than 200 views: of those whose frustum meets
-        its own, half the nearest by pose, half a keyed subset of the others. In smaller scenes all pairs are measured.
+        Number of views that each view chooses, in scenes of more than 200 views: of those whose frustum meets its own,
+        half the nearest by pose, half a keyed subset of the others. A pair that either of its views chose is measured
+        in both directions. In smaller scenes all pairs are measured.
     source : str, optional
         ``"scenes"``: visibility is decided by rays, as :func:`setsup.correspondence.spatial` does; ``"depth"``: by
-        comparing depths, as :func:`setsup.correspondence.from_depth` does. By default scenes, if there are any.
+        comparing depths, as :func:`setsup.correspondence.from_depth` does; ``"tracks"``: by the points of a COLMAP
+        model that both views observe. By default the first of these that the dataset has.
     tolerance, absolute : float
         Of :func:`setsup.correspondence.from_depth`, relative and in metres, for depth.
     seed : int
         0 ≤ seed < 2⁶⁴.
     processes : int
         Number of processes; the table does not depend on it.
+    on : Ray, optional
+        A cluster that measures instead of this machine; its machines share the folder of ``path``.
+    path : Path or str, optional
+        File to write, from which the table is mapped. If the call is interrupted, ``<path>.units`` keeps what was
+        measured; the same call resumes, and writes the same bytes. A file of the same call is opened as it is.
 
     Returns
     -------
@@ -83,9 +107,9 @@ def overlap(
     Raises
     ------
     SetsupError
-        When the dataset has neither scenes nor depth, nothing says what a scene is, no scene has two views, the views
-        of a scene show different scenes, a pose is not one, depth has another size than its camera, or a number is out
-        of range.
+        When the dataset has neither scenes nor depth nor tracks, nothing says what a scene is, no scene has two views,
+        the views of a scene show different scenes, a pose is not one, depth has another size than its camera, a number
+        is out of range, or ``path`` has other content.
 
     Notes
     -----
@@ -94,6 +118,14 @@ def overlap(
     Frustums are clipped: at the bounds of scenes, or at the nearest and farthest known depth. A second view some of
     whose depth is unknown is not clipped, for it may show what it did not measure. An excluded pair would have an
     overlap of 0, and :meth:`OverlapTable.is_excluded` tells it from a pair that was not tried.
+
+    Choosing candidates by random words that both views of a pair share makes most choices mutual, and every subset of
+    the views to choose from equally likely. In a scene of 2,000 views a view has 1.2 times as many pairs as candidates.
+
+    Tracks under-count, since keypoints are found and matched in some views of a surface only: compare values of one
+    source. A view counts points that are in its image as it is fetched, cropped by ``size=`` or not. Its pixels,
+    candidates, seed and tolerances do not matter. Pairs without a common point are measured, and not listed:
+    :meth:`OverlapTable.is_disjoint`.
 
     Examples
     --------
@@ -112,24 +144,70 @@ def overlap(
         check_integer(value, name, SetsupError, least)
     for name, number in (("tolerance", tolerance), ("absolute", absolute)):
         check_number(number, name, SetsupError, 0)
-    check_processes(processes)
+    check_processes(processes, on)
+    random.stream_key(seed, STREAM)  # whether the seed is in range
+    if on is not None and path is None:
+        raise SetsupError("on= requires path=, a file in a folder that the machines of the cluster share")
     agree = _scene_factors(dataset, scene)
     scenes = _scenes(dataset, agree, rows)
     chosen = choose_source(dataset, source)
     plan = Plan(Source(dataset, chosen, float(tolerance), float(absolute)), int(pixels), int(candidates), int(seed))
-    random.stream_key(seed, STREAM)  # whether the seed is in range
-    found = measure_scenes(plan, scenes, processes)
-    settings: dict[str, Any] = {"pixels": plan.pixels, "candidates": plan.candidates, "seed": plan.seed}
-    if chosen == "depth":
-        settings |= {"tolerance": plan.source.tolerance, "absolute": plan.source.absolute}
-    about = {
-        "dataset": str(dataset.name),
-        "fingerprint": dataset.factors.fingerprint,
-        "rows": len(dataset.factors),
-        "source": chosen,
-        "settings": {**settings, "scene": agree},
+    about = _about(plan, agree)
+    if path is None:
+        with tempfile.TemporaryDirectory(prefix="setsup-overlap-") as folder:
+            return _measured(plan, scenes, about, Work(Path(folder), {}, processes))
+    file = expanded(check_path(path, "the file of overlaps", DataError)).absolute()
+    with locked(file):
+        return _written(plan, scenes, about, file, processes, on)
+
+
+def _about(plan: Plan, agree: list[str]) -> dict[str, Any]:
+    """What a table says of how it was measured."""
+    source, settings = plan.source, {"scene": agree}
+    if source.name != TRACKS:
+        settings |= {"pixels": plan.pixels, "candidates": plan.candidates, "seed": plan.seed}
+    if source.name == "depth":
+        settings |= {"tolerance": source.tolerance, "absolute": source.absolute}
+    return {
+        "dataset": str(source.dataset.name),
+        "fingerprint": source.dataset.factors.fingerprint,
+        "rows": len(source.dataset.factors),
+        "source": source.name,
+        "settings": settings,
     }
-    return _table(scenes, found, about)
+
+
+def _measured(plan: Plan, scenes: list[Rows], about: dict[str, Any], work: Work) -> OverlapTable:
+    if plan.source.name == TRACKS:
+        return _table(scenes, measure_tracks(plan.source.dataset, scenes, work), about)
+    return _table(scenes, measure_scenes(plan, scenes, work), about)
+
+
+def _written(
+    plan: Plan, scenes: list[Rows], about: dict[str, Any], file: Path, processes: int, on: Ray | None
+) -> OverlapTable:
+    """Measure into a file, or open the one that is there."""
+    views = np.concatenate(scenes)
+    folder = file.with_name(f"{file.name}.units")
+    if not file.exists():
+        # what a recipe renders, such as its meshes, is not among the factors
+        recipe = str(getattr(getattr(plan.source.dataset, "recipe", None), "key", ""))
+        digest = hashlib.sha256(b"".join([views.astype("<i8").tobytes(), recipe.encode()])).hexdigest()
+        with disk_errors(folder):
+            folder.mkdir(exist_ok=True)
+        with nullcontext() if on is None else Cluster(on) as cluster:
+            work = Work(folder, {**about, "views": digest, "edition": _EDITION}, processes, cluster)
+            _measured(plan, scenes, about, work).save(file)
+    found = OverlapTable.open(file)
+    if found.about != about or not np.array_equal(found.views, views):
+        raise DataError(
+            f"{file} has overlaps of {found.about['dataset']} that were measured by another call; choose another file, "
+            "or remove it",
+            file=file,
+        )
+    with disk_errors(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+    return found
 
 
 def _scene_factors(dataset: Dataset, scene: str | Sequence[str] | None) -> list[str]:
@@ -170,7 +248,8 @@ def _table(scenes: list[Rows], found: list[Found], about: dict[str, Any]) -> Ove
     measures = stacked([one.measures for one in found])
     sizes = np.array([len(rows) for rows in scenes])
     possible, excluded = sizes * (sizes - 1), np.array([one.excluded for one in found])
-    measured = np.array([len(one.pairs) for one in found])
+    # of tracks all pairs are measured, and those without a common point are not listed
+    measured = possible if about["source"] == TRACKS else np.array([len(one.pairs) for one in found])
     return OverlapTable(
         first=pairs[order, 0],
         second=pairs[order, 1],

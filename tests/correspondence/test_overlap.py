@@ -10,6 +10,7 @@ from setsup.datasets import Dataset, Modality
 from setsup.datasets.dataset import fetch_request
 from setsup.errors import SetsupError
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.random import fold
 from setsup.rendered.dataset import RenderedDataset
 from setsup.samplers.partners.overlap_table import OverlapTable
 from setsup.scenes import Camera, Mesh, Placement, Scene
@@ -93,7 +94,7 @@ def test_sample_pixels_are_uniform_subsets(objects):
     counts = np.zeros(surface.shape, int)
     for seed in range(300):
         plan = Plan(source_of(objects), 64, 128, seed)
-        view = plan.source.reader(0).sample(0, 64, int(plan.keys(0, np.array([0]))[0]))
+        view = plan.source.reader(0).sample(0, 64, int(fold(plan.key(0), 0)))
         x, y = np.rint(camera.project(view.points[:, :3])[0]).astype(int).T
         flat = y * SIZE[1] + x
         assert len(set(flat.tolist())) == 64
@@ -316,6 +317,13 @@ def test_large_scenes_have_the_same_measures(rooms, monkeypatch, many):
     assert (~excluded).sum() == table.counts[:, 3].sum()
     assert not table.is_excluded(table.first, table.second).any()
     assert not table.is_excluded([8, 8, 0], [16, 8, 1]).any()
+    # of a measured pair the other direction is measured as well, or excluded
+    assert ((table.find(table.second, table.first) >= 0) | table.is_excluded(table.second, table.first)).all()
+    zero = (at := table.find(whole.first, whole.second)) >= 0
+    zero[zero] = table.overlap[at[zero]] == 0
+    assert np.array_equal(
+        table.is_disjoint(whole.first, whole.second), zero | table.is_excluded(whole.first, whole.second)
+    )
     assert not whole.is_excluded(8, 9)
 
 
@@ -361,35 +369,59 @@ def test_views_without_enough_pixels_exclude_nothing():
     assert excluded[5:].any()
 
 
+def nearest(poses, view, others, most):
+    """Views that are nearest to one by pose."""
+
+    def distance(second):
+        angle = np.degrees(np.arccos(poses[second].axis @ poses[view].axis))
+        return np.linalg.norm(poses[second].centre - poses[view].centre) / 2 + angle / 60
+
+    return sorted(others, key=distance)[:most]
+
+
 def test_candidates_are_the_nearest_and_a_uniform_subset():
+    """One view chooses, as no other meets any: half the nearest, and each of the others equally often."""
     poses = [pose for _, _, pose in orbit(30)]
-    meet = ~np.eye(30, dtype=bool)
-    meet[0, 20:] = False
-    counts = np.zeros((30, 30), int)
-    for seed in range(400):
-        pairs = choose_candidates(poses, meet, np.arange(30, dtype=np.uint64) + np.uint64(1000 * seed), 9)
-        assert (np.lexsort((pairs[:, 0], pairs[:, 1])) == np.arange(len(pairs))).all()
-        np.add.at(counts, tuple(pairs.T), 1)
-    assert (counts.sum(axis=1) == 9 * 400).all()
-    for first, pose in enumerate(poses):
-        others = [second for second in range(30) if meet[first, second]]
+    meet = np.zeros((30, 30), bool)
+    meet[7] = True
+    others = [view for view in range(30) if view != 7]
+    near = nearest(poses, 7, others, 4)
+    rest = [view for view in others if view not in near]
+    counts, together = np.zeros(30, int), np.zeros((30, 30), int)
+    for key in range(2000):
+        pairs = choose_candidates(poses, meet, np.arange(100, 130), key, 9)
+        assert (pairs[:, 0] == 7).all()
+        assert len(pairs) == 9
+        counts[pairs[:, 1]] += 1
+        together[np.ix_(pairs[:, 1], pairs[:, 1])] += 1
+    assert (counts[near] == 2000).all()
+    share = 5 / 25
+    assert (np.abs(counts[rest] - 2000 * share) < 5 * np.sqrt(2000 * share * (1 - share))).all()
+    two = together[np.ix_(rest, rest)][~np.eye(25, dtype=bool)]
+    share = 5 * 4 / (25 * 24)
+    assert (np.abs(two - 2000 * share) < 5 * np.sqrt(2000 * share)).all()
 
-        def distance(second, pose=pose):
-            angle = np.degrees(np.arccos(poses[second].axis @ pose.axis))
-            return np.linalg.norm(poses[second].centre - pose.centre) / 2 + angle / 60
 
-        near = sorted(others, key=distance)[:4]
-        assert (counts[first, near] == 400).all()
-        rest = [second for second in others if second not in near]
-        expected = 400 * 5 / len(rest)
-        assert (np.abs(counts[first, rest] - expected) < 5 * np.sqrt(expected)).all()
-        assert counts[first].sum() == counts[first, others].sum()
+def test_pairs_that_either_view_chose_are_measured_in_both_directions():
+    poses = [pose for _, _, pose in orbit(60)]
+    meet = np.random.default_rng(2).random((60, 60)) < 0.95
+    pairs = choose_candidates(poses, meet, np.arange(60), 5, 12)
+    assert (np.lexsort((pairs[:, 0], pairs[:, 1])) == np.arange(len(pairs))).all()
+    found = np.zeros((60, 60), bool)
+    found[tuple(pairs.T)] = True
+    assert not (found & ~meet).any()
+    assert (found.T | ~meet.T)[found].all()  # the other direction is measured, or excluded
+    for view in range(60):
+        near = nearest(poses, view, [one for one in range(60) if meet[view, one] and one != view], 6)
+        assert found[view, near].all()
+        assert found[view].sum() >= 12
+    assert len(pairs) < 60 * 12 * 1.5  # most choices are mutual, so that both directions add few
 
 
 def test_few_views_that_meet_are_all_candidates():
     poses = [pose for _, _, pose in orbit(8)]
     meet = ~np.eye(8, dtype=bool)
-    pairs = choose_candidates(poses, meet, np.arange(8, dtype=np.uint64), 7)
+    pairs = choose_candidates(poses, meet, np.arange(8), 0, 7)
     assert len(pairs) == 56
 
 

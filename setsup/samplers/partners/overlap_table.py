@@ -1,7 +1,8 @@
 """Overlap tables: which views show the same surfaces, how much of them, and which certainly do not.
 
 A pair is ordered: a row says what share of the surface that view ``first`` shows is visible in view ``second``. Pairs
-that are not listed were excluded, which means that they certainly do not overlap, or were not tried.
+that are not listed were excluded, which means that they certainly do not overlap, or were not tried; in a table of
+tracks they were measured, and have no point in common.
 """
 
 from collections.abc import Mapping
@@ -18,10 +19,16 @@ from setsup.errors import DataError, SamplerError
 from setsup.factors.columns import FactorColumns
 from setsup.samplers.partners import overlap_files
 
-__all__ = ["COUNTS", "OverlapTable"]
+__all__ = ["COUNTS", "LEAST", "TRACKS", "OverlapTable"]
 
 COUNTS = ("possible", "excluded", "measured", "not_tried")
 """Columns of the counts of a scene, in pairs."""
+
+LEAST = 16
+"""Decided sample pixels, or observed points, below which an overlap is unknown."""
+
+TRACKS = "tracks"
+"""The source that does not list pairs without a common point."""
 
 _COLUMNS = {
     "first": "<i8", "second": "<i8", "overlap": "<f4", "angle": "<f4", "scale": "<f4", "unknown": "<f4",
@@ -35,7 +42,8 @@ _ABOUT = {"dataset": str, "fingerprint": str, "rows": int, "source": str, "setti
 class OverlapTable:
     """Overlap of ordered pairs of views of one scene, made by :func:`setsup.correspondence.overlap`.
 
-    Rows are those of the dataset. Pairs are sorted by ``first``, then by ``second``.
+    Rows are those of the dataset. Pairs are sorted by ``first``, then by ``second``. With the source ``tracks`` only
+    pairs with a common point are listed, and all others of a scene are measured, too: :meth:`is_disjoint`.
 
     Attributes
     ----------
@@ -51,11 +59,12 @@ class OverlapTable:
     unknown : (pairs,) float32
         Share of the sample pixels of view ``first`` whose depth in view ``second`` is unknown; NaN without pixels.
     decided : (pairs,) int32
-        Number of the other sample pixels: those that are visible, occluded or outside.
+        Number of the other sample pixels: those that are visible, occluded or outside; of tracks the number of points
+        that view ``first`` observes.
     views : (views,) int64
         Rows that were compared, scene after scene, ascending in each.
     sampled : (views,) int32
-        Number of sample pixels of each of these views.
+        Number of sample pixels of each of these views, or of points that it observes.
     starts : (scenes + 1,) int64
         Where the views of each scene begin in ``views``.
     counts : (scenes, 4) int64
@@ -64,7 +73,7 @@ class OverlapTable:
         Matrices of excluded pairs, packed to bits; read them with :meth:`is_excluded`.
     about : dict
         ``dataset``, its name; ``fingerprint`` of its factors; ``rows``, their number; ``source`` of the overlaps,
-        ``scenes`` or ``depth``; ``settings``.
+        ``scenes``, ``depth`` or ``tracks``; ``settings``.
     path : Path or None
         The file that the columns are mapped from.
 
@@ -112,23 +121,23 @@ class OverlapTable:
             object.__setattr__(self, "digest", overlap_files.digest_of(*self._content()))
 
     def __len__(self) -> int:
-        """Count the measured pairs."""
+        """Count the listed pairs."""
         return len(self.first)
 
     def __repr__(self) -> str:
         """Show the numbers of views, scenes and pairs."""
         return (
             f"OverlapTable({self.about['dataset']!r}, {len(self.views):,} views of {len(self.counts):,} scenes, "
-            f"{len(self):,} pairs measured)"
+            f"{len(self):,} pairs {'with common points' if self.source == TRACKS else 'measured'})"
         )
 
     @property
     def source(self) -> str:
-        """What the overlaps were measured from: ``scenes`` or ``depth``; tables of different sources are not joined."""
+        """What the overlaps were measured from; tables of different sources are not joined."""
         return str(self.about["source"])
 
     def find(self, first: npt.ArrayLike, second: npt.ArrayLike) -> Rows:
-        """Where pairs stand in the table, int64 of the broadcast shape; −1 for those that were not measured."""
+        """Where pairs stand in the table, int64 of the broadcast shape; −1 for those that are not listed."""
         one, two = np.broadcast_arrays(np.asarray(first, np.int64), np.asarray(second, np.int64))
         low, high = np.searchsorted(self.first, one), np.searchsorted(self.first, one, side="right")
         found = np.full(one.shape, -1, np.int64)
@@ -158,6 +167,25 @@ class OverlapTable:
         sizes = np.diff(self.starts)[scene[known]]
         bit = place1[known] * sizes + place2[known]
         found[known] = self.excluded[begin[known] + bit // 8] >> (7 - bit % 8).astype(np.uint8) & 1
+        return found
+
+    def is_disjoint(self, first: npt.ArrayLike, second: npt.ArrayLike) -> Bools:
+        """Whether view ``second`` is known to show nothing of view ``first``: measured to be 0, or excluded.
+
+        bool of the broadcast shape; False where the overlap is unknown, for pairs that were not tried, and for rows of
+        different scenes. With the source ``tracks`` it is known of every view that observes at least 16 points.
+        """
+        one, two = np.broadcast_arrays(np.asarray(first, np.int64), np.asarray(second, np.int64))
+        at = self.find(one, two)
+        found = np.zeros(one.shape, bool)
+        found[at >= 0] = self.overlap[at[at >= 0]] == 0
+        if self.source != TRACKS:
+            return found | self.is_excluded(one, two)
+        scene1, place1 = self._places(one)
+        scene2, _ = self._places(two)
+        others = np.flatnonzero((at < 0) & (scene1 >= 0) & (scene1 == scene2) & (one != two))
+        sampled = self.sampled[self.starts[scene1.flat[others]] + place1.flat[others]]
+        found.flat[others] = sampled >= LEAST
         return found
 
     def _places(self, rows: Rows) -> tuple[Rows, Rows]:
@@ -248,6 +276,7 @@ def _unfit(table: OverlapTable) -> str:
             return "an overlap is not from 0 to 1"
     if (table.counts[:, 0] != table.counts[:, 1:].sum(axis=1)).any():
         return "the counts of its scenes do not add up"
-    if table.counts[:, 2].sum() != pairs:
-        return f"its scenes have {table.counts[:, 2].sum():,} measured pairs, and it lists {pairs:,}"
+    measured = table.counts[:, 2].sum()
+    if measured < pairs if table.about["source"] == TRACKS else measured != pairs:
+        return f"its scenes have {measured:,} measured pairs, and it lists {pairs:,}"
     return ""

@@ -104,6 +104,25 @@ class ColmapFrames(CaptureFrames):
         return rays * [target[0, 0], target[1, 1]] + target[:2, 2], ids
 
     @of_row
+    def observed(self, row: int) -> Rows:
+        """Numbers of the 3D points that an image shows as it is fetched, (n,) int64, ascending, each once.
+
+        Those of :meth:`observations`, without points that `size` crops away or that undistortion moves out of the
+        image.
+        """
+        pixels, ids = ColmapFrames.observations(self, row)
+        rows, _ = fetch_request(self, np.array([row]), ())
+        size = np.array(self._fetched_size(rows)[::-1])
+        return np.unique(ids[((pixels >= -0.5) & (pixels <= size - 0.5)).all(axis=1)])
+
+    @of_row
+    def model(self, row: int) -> str:
+        """The folder of the model of an image."""
+        rows, _ = fetch_request(self, np.array([row]), ())
+        model = self._models[self._scenes[rows[0]]]
+        return model.files.label(model.images).rpartition("images.")[0]
+
+    @of_row
     def points(self, row: int) -> ColmapPoints:
         """The 3D points of the model of an image, with ``ids``, ``xyz``, ``rgb``, ``errors`` and ``views``.
 
@@ -121,7 +140,7 @@ class ColmapFrames(CaptureFrames):
         rows, _ = fetch_request(self, np.array([row]), ())
         model = self._models[self._scenes[rows[0]]]
         if model.points < 0:
-            folder = model.files.label(model.images).rpartition("images.")[0]
+            folder = ColmapFrames.model(self, row)
             raise DataError(f"{folder} has no points3D.bin or points3D.txt; add the file of the model's points")
         content = model.files.read(model.points, _MOST_POINTS)
         return read_points(content, model.points_text, model.files.label(model.points))

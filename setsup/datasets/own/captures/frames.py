@@ -52,6 +52,9 @@ class CaptureFrames(CameraFrames):
 
     """
 
+    pair_factors = ("scene",)
+    """Factors in which the views of a scene agree."""
+
     def __init__(
         self,
         name: str,
