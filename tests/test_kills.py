@@ -20,8 +20,12 @@ import numpy as np
 import pytest
 
 import setsup
+from setsup.rendered.dataset import RenderedDataset
+from setsup.rendered.writing import render as render_rows
+from setsup.scenes.recipes import Room
 from setsup.shards import write_shards
 from tests.kills import COMMAND, Sandbox, Work, kill_at_moments, kill_at_steps, state
+from tests.track_models import Model
 from tests.true_files import mnist, shapenet_renderings, stl10
 
 FEW, MANY = 3, 50
@@ -123,6 +127,27 @@ def render(large: bool, mirror: str) -> Work:
     return Work([words, [*words, "--processes", 2]])
 
 
+def overlap_tracks(large: bool, mirror: str) -> Work:
+    """Half of the runs by two processes: the bytes are the same."""
+    words = ["overlap", "cloud", "--out", "cloud.overlap"]
+    return Work(
+        [words, [*words, "--processes", 2]],
+        lambda folder: Model(folder / "cloud", views=320 if large else 130, points=400),
+    )
+
+
+def overlap_depth(large: bool, mirror: str) -> Work:
+    """A scene of many views, which are sampled and then compared; half of the runs by two processes."""
+    pytest.importorskip("embreex")
+
+    def begin(folder: Path) -> None:
+        rooms = RenderedDataset(Room(rooms=1, pairs=260 if large else 110, size=(24, 32)), renderer="embree")
+        render_rows(rooms, folder / "room", ["depth"])
+
+    words = ["overlap", "room", "--scene", "room", "--candidates", 32, "--out", "room.overlap"]
+    return Work([words, [*words, "--processes", 2]], begin)
+
+
 def fetch(large: bool, mirror: str) -> Work:
     """From a mirror that takes its time."""
     published = [{**file, "urls": [f"{mirror}/{file['path']}"]} for file in RELEASE]
@@ -146,6 +171,8 @@ WORKS: dict[str, Build] = {
     "prepare, unpacking": prepare_unpacking,
     "prepare, indexing": prepare_indexing,
     "render": render,
+    "overlap, tracks": overlap_tracks,
+    "overlap, depth": overlap_depth,
     "fetch": fetch,
 }
 
@@ -216,7 +243,7 @@ LONG = pytest.mark.long("kills and interruptions")
 
 
 @LONG
-@pytest.mark.parametrize("name", ["prepare", "shard", "fetch"])
+@pytest.mark.parametrize("name", ["prepare", "shard", "fetch", "overlap, depth"])
 def test_some_kills(tmp_path: Path, mirror: str, name: str) -> None:
     figures = kill_at_moments(tmp_path / "killed", WORKS[name](False, mirror), FEW)
     assert figures.kills == FEW

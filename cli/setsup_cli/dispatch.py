@@ -33,6 +33,7 @@ _LINES = {
     "sample": "draw sets, print what is fixed and what varies, and write a contact sheet and replayable draws",
     "render": "render images, depth, normals and instances of scenes to a folder; an interrupted run resumes",
     "pairs": "render pairs of views and plot their pixel correspondences and occluded pixels",
+    "overlap": "measure which views of a scene show the same surfaces; an interrupted run resumes",
     "shard": "write a dataset as WebDataset tars with a factor index; an interrupted run resumes",
     "index": "index existing WebDataset tars, so that they can be sampled by their factors",
     "train": "train one of the papers' methods, or your own; an interrupted run resumes",

@@ -17,7 +17,7 @@ from setsup.arrays import Array, Reals, Rows
 from setsup.correspondence.from_depth import recorded_camera
 from setsup.correspondence.overlap_measures import DTYPES, Found, Measures, angles, group_medians
 from setsup.correspondence.overlap_work import Work
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, advice
 from setsup.jobs.units import Unit
 from setsup.progress import progress
 from setsup.samplers.partners.overlap_table import LEAST
@@ -122,7 +122,8 @@ def _need_one_model(dataset: Any, rows: Rows) -> None:
     if other:
         raise SetsupError(
             f"rows {rows[0]} and {rows[other]} of {dataset.name} are of the models {models[0]} and {models[other]}, "
-            "whose points have nothing in common; pass scene= with the factors in which the views of a scene agree"
+            "whose points have nothing in common; pass the factors in which the views of a scene agree with "
+            f"{advice('scene=', '--scene')}"
         )
 
 
@@ -131,7 +132,8 @@ def _camera(dataset: Any, row: int) -> Reals:
     try:
         camera = recorded_camera(found["pose"], found["intrinsics"], 1, 1)  # no pixel is asked for
     except SetsupError as error:
-        raise SetsupError(f"row {row} of {dataset.name}: {error}; leave the row out with rows=") from error
+        left = advice("rows=", "--where")
+        raise SetsupError(f"row {row} of {dataset.name}: {error}; leave the row out with {left}") from error
     focal = np.sqrt(abs(camera.k[0, 0] * camera.k[1, 1]))
     return np.concatenate([camera.centre, camera.rotation[2], [camera.translation[2], focal]])
 

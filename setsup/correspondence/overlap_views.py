@@ -13,7 +13,7 @@ from setsup.correspondence import planar
 from setsup.correspondence.from_depth import compare_depth, recorded_camera
 from setsup.correspondence.pixel_pairs import OCCLUDED, OUTSIDE, VISIBLE
 from setsup.correspondence.spatial_rays import exact_rays
-from setsup.errors import SetsupError
+from setsup.errors import SetsupError, advice
 from setsup.scenes.camera import Camera
 
 __all__ = ["Source", "SourceName", "View", "ViewReader", "choose_source"]
@@ -111,8 +111,8 @@ class _TracedViews:
         """Draw the sample pixels of a view."""
         if self._dataset.scene(row).digest != self._scene.digest:
             raise SetsupError(
-                f"rows {self._row} and {row} of {self._dataset.name} show different scenes; pass scene= with the "
-                "factors in which the views of a scene agree"
+                f"rows {self._row} and {row} of {self._dataset.name} show different scenes; pass the factors "
+                f"in which the views of a scene agree with {advice('scene=', '--scene')}"
             )
         camera: Camera = self._dataset.camera(row)
 
@@ -204,7 +204,7 @@ class _RecordedViews:
         try:
             camera = recorded_camera(pose, intrinsics, height, width)
         except SetsupError as error:
-            raise SetsupError(f"{where}: {error}; leave the row out with rows=") from error
+            raise SetsupError(f"{where}: {error}; leave the row out with {advice('rows=', '--where')}") from error
         shown = self._dataset.modalities.get("image")
         other = shown is not None and None not in shown.shape[:2] and tuple(shown.shape[:2]) != image.shape
         if other or not (0 < camera.k[0, 2] < width - 1 and 0 < camera.k[1, 2] < height - 1):

@@ -30,9 +30,10 @@ from setsup.correspondence.overlap_tracks import measure_tracks
 from setsup.correspondence.overlap_views import Source, SourceName, choose_source
 from setsup.correspondence.overlap_work import Work
 from setsup.datasets.dataset import Dataset
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, advice
 from setsup.factors.column_storage import check_rows
 from setsup.files import disk_errors, locked
+from setsup.files.atomic import clear
 from setsup.files.expand_user import expanded
 from setsup.jobs import Ray, check_processes
 from setsup.jobs.cluster import Cluster
@@ -147,7 +148,7 @@ def overlap(
     check_processes(processes, on)
     random.stream_key(seed, STREAM)  # whether the seed is in range
     if on is not None and path is None:
-        raise SetsupError("on= requires path=, a file in a folder that the machines of the cluster share")
+        raise SetsupError("on= requires path=, a file in a folder that all machines of the cluster share")
     agree = _scene_factors(dataset, scene)
     scenes = _scenes(dataset, agree, rows)
     chosen = choose_source(dataset, source)
@@ -188,6 +189,7 @@ def _written(
 ) -> OverlapTable:
     """Measure into a file, or open the one that is there."""
     views = np.concatenate(scenes)
+    clear(file)
     folder = file.with_name(f"{file.name}.units")
     if not file.exists():
         # what a recipe renders, such as its meshes, is not among the factors
@@ -214,9 +216,10 @@ def _scene_factors(dataset: Dataset, scene: str | Sequence[str] | None) -> list[
     names = getattr(dataset, "pair_factors", ()) if scene is None else scene
     agree = [names] if isinstance(names, str) else list(names)
     if not agree:
+        given = advice("scene=", "--scene")
         raise SetsupError(
-            f"scene= is required for {dataset.name}; pass the factors in which the views of a scene agree, such as the "
-            "number of the scene"
+            f"{given} is required for {dataset.name}; pass the factors in which the views of a scene agree, such as "
+            f"the number of the scene; its factors are {', '.join(dataset.factors.names)}"
         )
     return agree
 
@@ -237,7 +240,7 @@ def _scenes(dataset: Dataset, agree: list[str], rows: npt.ArrayLike | None) -> l
     if not members:
         raise SetsupError(
             f"none of the scenes of {dataset.name} has two views that agree in {', '.join(agree)}; compare more rows, "
-            "or choose fewer factors with scene="
+            f"or choose fewer factors with {advice('scene=', '--scene')}"
         )
     return members
 

@@ -68,6 +68,7 @@ def at_terminal(words: list[str], folder: Path, **environment: str) -> str:
         (["sample"], ["--out -o FOLDER", "--steps -n N"]),
         (["render"], ["--out -o FOLDER", "--rows -n N"]),
         (["pairs"], ["--out -o FILE", "--draws -n N"]),
+        (["overlap"], ["--out -o FILE"]),
         (["shard"], ["--out -o URL"]),
         (["index"], ["--out -o FOLDER|URL"]),
         (["embed"], ["--out -o FOLDER", "--rows -n N"]),

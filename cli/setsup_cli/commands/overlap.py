@@ -1,0 +1,166 @@
+"""``setsup overlap``: measures which views of a scene show the same surfaces, and resumes."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from setsup.errors import DataError, FactorError, advised_for_command
+from setsup.files.expand_user import expanded
+from setsup_cli.output import say, show_result
+from setsup_cli.parsing.arguments import Named, names_and_paths, option
+from setsup_cli.parsing.source import open_source, source_words
+from setsup_cli.parsing.values import split_names
+from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
+from setsup_cli.stopping import sigterm_as_interrupt
+from setsup_cli.suggestions import advise
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from setsup.samplers.partners.overlap_table import OverlapTable
+
+__all__ = ["HELP", "Options", "run"]
+
+HELP = """\
+Example: `setsup render room --rooms 20 --out rooms`, then `setsup overlap rooms --scene room --out rooms.overlap`. For
+ordered pairs of views of each scene, it measures the share of the surface in the first view that the second view shows:
+in renderings and recordings by depth, in captures with a COLMAP model by the points that both views observe. `setsup
+sample rooms --overlap rooms.overlap:.3-.8` draws pairs in a band of overlap. If a command is interrupted, run it again:
+it resumes, and the output is identical for any number of processes or machines."""
+
+_BAND = (0.3, 0.8)
+_OPTIONS = ("scene", "pixels", "candidates", "source", "tolerance", "absolute", "seed", "processes", "on")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(Named):
+    """Options of the subcommand."""
+
+    dataset: Annotated[
+        str,
+        option(
+            "DATASET",
+            "Folder written by `setsup render`; capture with a COLMAP model; dataset of `setsup datasets` with depth, "
+            "poses and intrinsics; or shards of these.",
+            completer=names_and_paths,
+        ),
+    ] = field(kw_only=False)
+    out: Annotated[
+        Path | None,
+        option("FILE", "Output file; must be new, or of the same command.", alias="-o"),
+    ] = None
+    scene: Annotated[
+        tuple[str, ...] | None,
+        option("FACTOR ...", "Factors in which the views of a scene agree.", "those of a rendering or a capture"),
+    ] = None
+    where: Annotated[
+        str | None,
+        option("EXPRESSION", "Compare only rows that satisfy an expression; they keep their numbers."),
+    ] = None
+    source: Annotated[
+        Literal["scenes", "depth", "tracks"] | None,
+        option(
+            "scenes|depth|tracks",
+            "Trace scenes, compare depths, or compare the 3D points of a COLMAP model.",
+            "the first that the dataset has",
+        ),
+    ] = None
+    pixels: Annotated[int, option("N", "Sample pixels per view, at least 16.")] = 192
+    candidates: Annotated[
+        int,
+        option(
+            "N",
+            "Number of views that each view chooses in scenes of more than 200 views: half the nearest, half at "
+            "random. In smaller scenes, all pairs are measured.",
+        ),
+    ] = 128
+    tolerance: Annotated[
+        float, option("SHARE", "Largest difference of depths, relative, at which a point is visible.")
+    ] = 0.01
+    absolute: Annotated[float, option("METRES", "Absolute difference of depths that is allowed in addition.")] = 0.0
+    seed: Annotated[int, option("N", "Random seed of sample pixels and candidates.")] = 0
+    processes: Annotated[int, option("N", "Number of worker processes.")] = 1
+    on: On = None
+    ray_address: RayAddress = None
+    ray_gpus: RayGpus = 0.0
+
+
+def run(options: Options) -> int:
+    """Measure, and print what was measured."""
+    on = cluster(options.on, options.ray_address, options.ray_gpus)
+    if options.out is None:
+        raise DataError(f"--out is required: `{shlex.join(['setsup', 'overlap', options.dataset])} --out FILE`")
+    dataset = open_source(options)
+    rows: np.ndarray | None = None
+    if options.where is not None:
+        rows = dataset.factors.rows(options.where)
+        if not len(rows):
+            raise FactorError(f"--where {options.where!r} selects no rows; change the expression")
+    from setsup.correspondence import overlap
+
+    out = expanded(options.out)
+    units = out.with_name(f"{out.name}.units")
+    if units.exists() and not options.json:
+        say(f"resuming from {units}")
+    with sigterm_as_interrupt(), advised_for_command({name: f"--{name}" for name in _OPTIONS} | {"path": "--out"}):
+        try:
+            table = overlap(
+                dataset,
+                scene=split_names(options.scene),
+                rows=rows,
+                pixels=options.pixels,
+                candidates=options.candidates,
+                source=options.source,
+                tolerance=options.tolerance,
+                absolute=options.absolute,
+                seed=options.seed,
+                processes=options.processes,
+                on=on,
+                path=out,
+            )
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("while measuring; run the same command to resume") from None
+    command = ["setsup", "sample", options.dataset, *source_words(options), "--overlap", f"{out}:.3-.8"]
+    about = _about(table, out, shlex.join(command))
+    show_result(options.json, about, _words(about))
+    advise(options, about["next"])
+    return 0
+
+
+# -- what is said ------------------------------------------------------------------------------------------------------
+
+
+def _about(table: "OverlapTable", file: Path, command: str) -> dict[str, Any]:
+    """What is said of a table, for machines."""
+    import numpy as np
+
+    from setsup.samplers.partners.overlap_table import COUNTS
+
+    low, high = _BAND
+    return {
+        "file": str(file),
+        "dataset": table.about["dataset"],
+        "source": table.source,
+        "settings": dict(table.about["settings"]),
+        "scenes": len(table.counts),
+        "views": len(table.views),
+        "pairs": dict(zip(COUNTS, table.counts.sum(axis=0).tolist(), strict=True)),
+        "listed": len(table),
+        "unknown": int(np.isnan(table.overlap).sum()),
+        "in_band": int(((table.overlap >= np.float32(low)) & (table.overlap <= np.float32(high))).sum()),
+        "band": list(_BAND),
+        "digest": table.digest,
+        "next": command,
+    }
+
+
+def _words(about: Mapping[str, Any]) -> Iterator[str]:
+    pairs, (low, high) = about["pairs"], about["band"]
+    views = f"{about['views']:,} views of {about['scenes']:,} scene{'s' * (about['scenes'] != 1)}"
+    yield (
+        f"{about['file']}: {pairs['measured']:,} of {pairs['possible']:,} pairs of {views} measured from "
+        f"{about['source']}; {about['in_band']:,} overlap by {low:g} to {high:g}, {about['unknown']:,} unknown; "
+        f"{pairs['excluded']:,} excluded, {pairs['not_tried']:,} not tried"
+    )

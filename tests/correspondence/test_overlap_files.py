@@ -1,0 +1,136 @@
+"""Overlaps that are measured into a file: resumed after an interruption, and the same bytes whoever measures."""
+
+import numpy as np
+import pytest
+
+import setsup
+from setsup.correspondence import overlap, overlap_scenes, overlap_tracks, overlap_work
+from setsup.errors import DataError, SetsupError
+from setsup.jobs import Ray
+from setsup.rendered.dataset import RenderedDataset
+from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.scenes.recipes import Room
+from tests.track_models import Model
+
+
+@pytest.fixture
+def rooms(monkeypatch):
+    """Rooms of eight views each, and scenes of more than six views are large; units of work are small."""
+    monkeypatch.setattr(overlap_scenes, "_WHOLE", 6)
+    monkeypatch.setattr(overlap_scenes, "_VIEWS", 3)
+    monkeypatch.setattr(overlap_tracks, "_VIEWS", 3)
+    return RenderedDataset(Room(rooms=2, pairs=4, size=(30, 40)))
+
+
+@pytest.fixture
+def capture(tmp_path):
+    Model(tmp_path / "cloud")
+    return setsup.open(tmp_path / "cloud")
+
+
+def counted(monkeypatch, stop_at=None):
+    """Names of units that run from now on; one of them is interrupted."""
+    keep, done = overlap_work._keep, []
+
+    def kept(function, dtypes, item):
+        if len(done) == stop_at:
+            raise KeyboardInterrupt
+        keep(function, dtypes, item)
+        done.append(item[0].name)
+
+    monkeypatch.setattr(overlap_work, "_keep", kept)
+    return done
+
+
+@pytest.mark.parametrize("kind", ["scenes", "tracks"])
+def test_interrupted_work_resumes(kind, rooms, capture, tmp_path, monkeypatch):
+    """At every unit: those that are finished do not run again, and the bytes are those of an uninterrupted call."""
+    dataset, options = (rooms, {"scene": "room", "candidates": 4}) if kind == "scenes" else (capture, {})
+    file, folder = tmp_path / "again.overlap", tmp_path / "again.overlap.units"
+    table = overlap(dataset, path=tmp_path / "whole.overlap", **options)
+    assert table.path == tmp_path / "whole.overlap"
+    assert table.digest == overlap(dataset, **options).digest
+    with monkeypatch.context() as context:
+        every = counted(context)
+        overlap(dataset, path=file, **options)
+    assert len(every) == (12 if kind == "scenes" else 3)
+    file.unlink()
+    for stop in range(len(every)):
+        with monkeypatch.context() as context:
+            first = counted(context, stop)
+            with pytest.raises(KeyboardInterrupt):
+                overlap(dataset, path=file, **options)
+        assert len(first) == stop
+        assert not file.exists()
+        with monkeypatch.context() as context:
+            second = counted(context)
+            overlap(dataset, path=file, **options)
+        assert sorted(first + second) == sorted(every)
+        assert file.read_bytes() == (tmp_path / "whole.overlap").read_bytes()
+        assert not folder.exists()
+        file.unlink()
+
+
+def test_a_finished_file_is_opened(rooms, tmp_path, monkeypatch):
+    file = tmp_path / "rooms.overlap"
+    first = overlap(rooms, scene="room", rows=range(8), path=file)
+    (tmp_path / "rooms.overlap.units").mkdir()  # as a kill at the very end leaves it
+    with monkeypatch.context() as context:
+        assert not counted(context)
+        assert overlap(rooms, scene="room", rows=range(8), path=file).digest == first.digest
+    assert [one.name for one in tmp_path.iterdir()] == ["rooms.overlap"]
+    for other in ({"rows": range(7)}, {"rows": range(8), "seed": 1}, {"rows": range(8), "pixels": 20}):
+        with pytest.raises(DataError, match=r"rooms.overlap has overlaps of .* another call; choose another file"):
+            overlap(rooms, scene="room", path=file, **other)
+    assert OverlapTable.open(file).digest == first.digest
+
+
+def test_results_of_other_settings_and_damaged_ones_count_for_nothing(rooms, tmp_path, monkeypatch):
+    wanted = overlap(rooms, scene="room", seed=1)
+    file, folder = tmp_path / "rooms.overlap", tmp_path / "rooms.overlap.units"
+    for number in (0, 1):
+        with monkeypatch.context() as context:
+            counted(context, 8)
+            with pytest.raises(KeyboardInterrupt):
+                overlap(rooms, scene="room", seed=number, path=file)
+    for damage, one in enumerate(sorted(folder.glob("*.unit"))[:3]):
+        content = one.read_bytes()
+        one.write_bytes((content[:100], content[:-1] + b"\1", b"")[damage])
+    assert overlap(rooms, scene="room", seed=1, path=file).digest == wanted.digest
+
+
+@pytest.mark.long("worker processes")
+@pytest.mark.parametrize("processes", [2, 3])
+def test_processes_do_not_matter(rooms, capture, tmp_path, processes):
+    for number, (dataset, options) in enumerate(((rooms, {"scene": "room", "candidates": 4}), (capture, {}))):
+        files = [tmp_path / f"{number}-{count}.overlap" for count in (1, processes)]
+        for file, count in zip(files, (1, processes), strict=True):
+            overlap(dataset, path=file, processes=count, **options)
+        assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_files_that_cannot_be_written(rooms, tmp_path):
+    with pytest.raises(SetsupError, match="on= requires path="):
+        overlap(rooms, scene="room", on=Ray())
+    with pytest.raises(SetsupError, match="processes must be 1 on a cluster"):
+        overlap(rooms, scene="room", on=Ray(), processes=2, path=tmp_path / "x")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "other").write_text("no table")
+    for place in ("/proc/x/rooms.overlap", tmp_path / "folder", tmp_path / "other"):
+        with pytest.raises(DataError) as raised:
+            overlap(rooms, scene="room", path=place)
+        assert "\n" not in str(raised.value)
+    assert (tmp_path / "other").read_text() == "no table"
+
+
+def test_a_table_of_tracks_counts_pairs_that_it_does_not_list(capture, tmp_path):
+    table = overlap(capture, path=tmp_path / "cloud.overlap")
+    assert table.counts[0, 2] == 72 > len(table)
+    fields = {name: getattr(table, name) for name in ("first", "second", "overlap", "angle", "scale", "unknown",
+                                                      "decided", "views", "sampled", "starts", "counts", "excluded",
+                                                      "excluded_starts")}  # fmt: skip
+    with pytest.raises(DataError, match="measured pairs, and it lists"):
+        OverlapTable(**fields, about={**table.about, "source": "depth"})
+    fields["counts"] = np.array([[72, 0, 5, 67]])
+    with pytest.raises(DataError, match="measured pairs, and it lists"):
+        OverlapTable(**fields, about=table.about)
