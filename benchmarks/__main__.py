@@ -45,6 +45,7 @@ TOPICS = {
     "derived": 10,
     "rendering": 80,
     "correspondence": 40,
+    "overlap": 40,
     "shards": 230,
     "remote": 170,
     "convert": 60,

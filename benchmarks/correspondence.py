@@ -17,7 +17,7 @@ from setsup.errors import DataError
 from setsup.random import fold, stream_key
 from setsup.scenes import Camera, Scene, renderer
 
-__all__ = ["rows"]
+__all__ = ["rows", "tree_of"]
 
 TOPIC = "correspondence"
 SIDE, FRACTION = 256, 1 / 8
@@ -79,7 +79,7 @@ def _build(room: Callable[[], Scene]) -> Row:
         _ = fresh[0].triangles
 
     ours = Side(lambda: spatial(fresh[0], one, two), before=load)
-    bare = Side(lambda: _tree(fresh[0]), before=load)
+    bare = Side(lambda: tree_of(fresh[0]), before=load)
     found = alternate({"ours": ours, "bare": bare}, blocks=5)
     said = duration(found["ours"]), "Embree's tree alone", duration(found["bare"])
     return Row(
@@ -125,7 +125,7 @@ def _drawn(camera: Camera) -> Array:
     return everything[chosen]
 
 
-def _tree(scene: Scene):
+def tree_of(scene: Scene):
     from embreex.mesh_construction import TriangleMesh
     from embreex.rtcore_scene import EmbreeScene
 
@@ -137,7 +137,7 @@ def _tree(scene: Scene):
 
 def _bare(scene: Scene, one: Camera, two: Camera, pixels: Array, *, closest: bool) -> Callable[[], object]:
     """Both casts of the same rays with float32 arrays that are there already, and nothing else."""
-    tree, pairs = _tree(scene), spatial(scene, one, two, pixels)
+    tree, pairs = tree_of(scene), spatial(scene, one, two, pixels)
     there = pairs.status <= 1
     ways = [np.ascontiguousarray(some, np.float32) for some in (one.rays(pixels), pairs.xyz[there] - two.centre)]
     starts = [
