@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -79,7 +79,8 @@ def choose_source(dataset: Any, name: SourceName | None) -> SourceName:
     known = set(dataset.modalities) | ({"pose", "intrinsics"} if hasattr(dataset, "camera") else set())
     has["depth"] = set(_RECORDED) <= known
     has["tracks"] = hasattr(dataset, "observed") and hasattr(dataset, "points")
-    for choice in get_args(SourceName) if name is None else (name,):
+    choices: tuple[SourceName, ...] = ("scenes", "depth", "tracks") if name is None else (name,)
+    for choice in choices:
         if has[choice]:
             return choice
     if name == "tracks":

@@ -164,7 +164,8 @@ def overlap(
 
 def _about(plan: Plan, agree: list[str]) -> dict[str, Any]:
     """What a table says of how it was measured."""
-    source, settings = plan.source, {"scene": agree}
+    source = plan.source
+    settings: dict[str, Any] = {"scene": agree}
     if source.name != TRACKS:
         settings |= {"pixels": plan.pixels, "candidates": plan.candidates, "seed": plan.seed}
     if source.name == "depth":

@@ -120,7 +120,8 @@ class ColmapFrames(CaptureFrames):
         """The folder of the model of an image."""
         rows, _ = fetch_request(self, np.array([row]), ())
         model = self._models[self._scenes[rows[0]]]
-        return model.files.label(model.images).rpartition("images.")[0]
+        folder: str = model.files.label(model.images).rpartition("images.")[0]
+        return folder
 
     @of_row
     def points(self, row: int) -> ColmapPoints:
