@@ -25,8 +25,8 @@ class Line(NamedTuple):
 
 
 LINES = (
-    Line("a set of 32 rows, iterating", "disent's state space", "sets", "set of 32, iterating", "disent.*"),
-    Line("a batch of 8 domains × 32 rows, iterating", "WILDS", "domains", "batch of 8 .*, iterating", "WILDS.*"),
+    Line("a set of 32 rows, in order", "disent's state space", "sets", "set of 32, iterating", "disent.*"),
+    Line("a batch of 8 domains × 32 rows, in order", "WILDS", "domains", "batch of 8 .*, iterating", "WILDS.*"),
     Line(
         "256 images in memory, to torch",
         "torch's `DataLoader` without workers",
@@ -36,7 +36,7 @@ LINES = (
     ),
     Line(
         "256 arrays from shards, in random order",
-        "Hugging Face `datasets`, bytes",
+        "Hugging Face `datasets`, arrays stored as bytes",
         "shards",
         "random sets of 256, raw npy, 24 shards",
         "datasets: bytes, .*",

@@ -108,7 +108,7 @@ PROMISES = {
         counters.per_class_distinct,
     ),
     "ours-short": Promise(
-        "``short`` uses all their rows and masks the rest",
+        "``short`` uses all their rows and masks the remaining positions",
         "setsup.DomainSampler, on_small_group",
         "P classes with K rows each, or all rows of a class that has fewer; no row twice.",
         counters.per_class_of_small,

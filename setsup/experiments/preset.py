@@ -76,7 +76,7 @@ class Preset:
     initial_run : str, optional
         Initial weights, for example for the second stage of a method: the folder of a finished run, a file of weights,
         a name of :mod:`setsup.methods.networks.published`, or the name of a preset, whose run with the same seed must
-        be next to this one. They are loaded by the method's ``load_initial(weights)`` if it has one, else by
+        be in the same folder of runs. They are loaded by the method's ``load_initial(weights)`` if it has one, else by
         ``load_state_dict``.
     datasets : mapping of str to Data
         Further datasets, by names of your choice such as ``"gallery"``, for evaluations: ``trained.open("gallery")``.

@@ -32,7 +32,7 @@ class Validation:
     split : str, optional
         Split of the preset's data to evaluate on; by default the split that is used for training.
     where : str, optional
-        Expression over the factors, in place of the ``where`` of the preset's data.
+        Expression over the factors, which replaces ``data.where``.
     dataset : str, optional
         One of the preset's ``datasets`` to evaluate on, instead of the training data.
     draws : int
@@ -49,7 +49,7 @@ class Validation:
     k : int
         Number of neighbours that vote.
     metric : {"l2sq", "cosine"}
-        Distance between embeddings; see :func:`~setsup.evaluation.nearest`.
+        Distance between embeddings, as in :func:`setsup.evaluation.nearest`.
 
     Examples
     --------

@@ -68,7 +68,7 @@ class DomainSampler(Sampler):
         independently in each step, without full passes over the data (as published for DCoDR).
     on_small_group : str
         What to do with domains that have fewer than K rows: ``error`` raises an error, ``drop`` leaves them out,
-        ``short`` uses all their rows and masks the rest, ``replace`` draws K rows with replacement.
+        ``short`` uses all their rows and masks the remaining positions, ``replace`` draws K rows with replacement.
     weights : str or (rows,) float, optional
         Relative probability of each row within its domain, or the factor that contains it: the rows of a visit are then
         drawn by successive sampling, each by weight among the rows that are left, and visits are independent. Rows of

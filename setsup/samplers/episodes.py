@@ -65,8 +65,8 @@ class EpisodeSampler(Sampler):
         uniform over the ordered pairs of domains that share N classes or more, of which the first domain has K rows and
         the second Q. A step then costs O(rows drawn + classes).
     within : str or list of str, optional
-        Factors whose combinations are domains: an episode comes from one domain, uniform over those with at least N
-        classes of K + Q rows.
+        Factors whose combinations are domains: an episode comes from one domain, drawn uniformly from those with
+        at least N classes of K + Q rows.
     on_small_group : str
         What to do with classes (of a domain) that have too few rows for an episode: ``error`` raises an error, ``drop``
         leaves them out.

@@ -47,9 +47,9 @@ class HierarchicalSampler(Sampler):
     Parameters
     ----------
     factors : list of str, or of lists of str
-        Factors of each level, outermost first; combinations, where a level has several.
+        Factor of each layer of the hierarchy, outermost first; several factors stand for their combinations.
     sets : list of int
-        Groups per level: ``[4, 8]`` draws 4 groups of the first level, and 8 of the second in each of them.
+        Groups per layer: ``[4, 8]`` draws 4 groups of the first layer, and 8 of the second in each of them.
     size : int
         Rows per innermost group.
     on_small_group : str

@@ -68,8 +68,8 @@ class SetSampler(Sampler):
         Factors to fix within each set. ``[["wall_hue"], []]`` fixes the wall's hue in the first set and nothing in the
         second.
     active : list of str
-        Factors that vary, as an alternative to ``inactive``: all others are fixed, except keys, splits, the factor
-        'part', and continuous factors without a tolerance.
+        Factors that vary: all other factors are fixed, except keys (such as identifiers and paths), splits, the factor
+        'part' of concatenated tables, and continuous factors without a tolerance. Pass it instead of ``inactive``.
     size : int, mapping, or a list with one per set
         Rows per set. ``{0: 16, 1000: 32}`` gives sets of 32 rows from step 1,000 on: the width of a draw is the largest
         size, and positions beyond the size of the step are masked. ``[5, 15]`` gives sets of different sizes, such as
@@ -82,18 +82,18 @@ class SetSampler(Sampler):
         Fix only this many of the listed factors, chosen uniformly at each step and shared by all sets of the step.
         ``{0: 3, 1000: 1}`` changes their number from step 1,000 on.
     choose : str
-        How groups are chosen. ``levels``: levels are chosen factor by factor in table order, each uniformly among the
-        levels that still have a drawable group; ``groups``: uniform over drawable groups; ``rows``: proportional to
-        their number of rows, or to their total weight.
+        How groups are chosen. ``levels``: levels are chosen factor by factor, in the order of the table's columns, each
+        uniformly among the levels that still have a drawable group; ``groups``: uniform over drawable groups; ``rows``:
+        proportional to their number of rows, or to their total weight.
     values : str
         How the groups of a step relate. ``independent``: they may coincide; ``equal``: all sets share one group but no
         rows; ``different``: no two sets share a group.
     on_small_group : str
         What to do with groups that have too few rows: ``error`` raises an error, ``drop`` leaves them out, ``short``
-        uses all their rows and masks the rest, ``replace`` draws from them with replacement.
+        uses all their rows and masks the remaining positions, ``replace`` draws from them with replacement.
     tolerance : mapping of str to float, optional
-        Tolerances of continuous inactive factors, for at most one factor of each set: the values of a set differ from
-        the value of an anchor row by at most the tolerance. The rounding of both values to float32 is allowed for.
+        Tolerances of continuous inactive factors, at most one in each set: the values in a set differ from the value of
+        an anchor row by at most the tolerance. The rounding of both values to float32 is allowed for.
     weights : str or (rows,) float, or a list with one per set, optional
         Relative probability of each row within its group, or the factor that contains it. Rows are drawn without
         repeats by successive sampling. Rows of weight 0 are never drawn.

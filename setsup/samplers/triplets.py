@@ -55,9 +55,9 @@ class TripletSampler(Sampler):
         neither), or is any expression of the row alone (``split == 'gallery'``) or of the anchor alone
         (``anchor.split == 'query'``).
     choose : str
-        How anchors are chosen: ``rows`` (default: all rows of orbits with two or more members are equally likely),
-        ``groups`` or ``levels``. With constraints, anchors are the rows that have a positive and a negative, and groups
-        are those of the factors that the positive constraint compares by ``==``.
+        How anchors are chosen: ``rows`` (all rows of orbits with two or more members are equally likely), ``groups`` or
+        ``levels``. With constraints, anchors are the rows that have a positive and a negative, and a group consists of
+        the anchors with equal values of the factors that the positive constraint compares with ``==``.
     on_small_group : str
         What to do with orbits of one row, which have no positive: ``error`` raises an error, ``drop`` draws no anchor
         from them. Not allowed with constraints: rows without a positive or a negative are then never anchors, and the
@@ -109,7 +109,7 @@ class TripletSampler(Sampler):
         positive: str | None = None,
         negative: str | None = None,
         choose: Literal["levels", "groups", "rows"] = "rows",
-        on_small_group: Literal["error", "drop", "short", "replace"] = "error",
+        on_small_group: Literal["error", "drop"] = "error",
         weights: Weights | None = None,
         where: Where | None = None,
         seed: int = 0,

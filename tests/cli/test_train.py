@@ -66,7 +66,7 @@ class TestListing:
         assert (found.code, found.err) == (0, "")
         shown = words_of(found.out)
         assert "Usage: setsup train [PRESET] [OPTIONS]" in shown
-        assert "two components of embeddings" in shown
+        assert "two components of the embeddings" in shown
         assert "--steps -n N Optimiser steps. [default: 2000]" in shown
         assert "--sampler.inactive [TEXT ...] Factors fixed in each set. [default: wall_hue]" in shown
         assert "--method.similarity l2sq|l2|l1|linf|cosine Similarity of embeddings. [default: l2sq]" in shown

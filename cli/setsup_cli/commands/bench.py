@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-The measurement takes about five seconds, or longer if images are slow to open the first time. It draws two sets of 32
-with one fixed factor (by default the first), in one process. All rates except the one labelled "first time" are medians
-after a warm-up; rates vary with the load of the machine."""
+The measurement takes about five seconds, or longer if images are slow to open the first time. It draws two
+sets of 32 images in which the factors of --inactive are fixed (by default the first factor), in one process. All rates
+except the one labelled "first time" are medians after a warm-up; rates vary with the load of the machine."""
 
 _FIRST = "images, first time"
 _NOTE = """\

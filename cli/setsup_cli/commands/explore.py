@@ -38,7 +38,7 @@ class Options(Common):
         tuple[str, ...] | None,
         declared(
             "[SOURCES ...]",
-            "Sources of `setsup sample` (dataset names, files, folders), runs of `setsup train`, or folders "
+            "Sources that `setsup sample` accepts (dataset names, files, folders), runs of `setsup train`, or folders "
             "written by `setsup embed`.",
             DEFAULT,
             completer=names_and_paths,

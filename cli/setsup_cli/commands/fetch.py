@@ -16,10 +16,10 @@ from setsup_cli.suggestions import advise_command
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-Existing files are verified and not downloaded again. Without --root, the files are stored in $SETSUP_DATA/NAME if
-SETSUP_DATA is set, else in the user's cache; datasets that share files share the folder. The last line printed is the
-folder. If files cannot be downloaded automatically, the steps to get them are printed. With --check, the exit code is 0
-if the dataset opens and no file differs from the published one, and 1 otherwise."""
+Existing files are verified and not downloaded again. Without --root, the files are stored in
+$SETSUP_DATA/NAME if SETSUP_DATA is set, else in the user's cache; datasets that share files are stored in one folder.
+The last line printed is the folder. If files cannot be downloaded automatically, the steps to get them are printed.
+With --check, the exit code is 0 if the dataset opens and no file differs from the published one, and 1 otherwise."""
 
 
 _EXAMPLE = 4  # alternatives from which a file stands for any of them, such as a category's

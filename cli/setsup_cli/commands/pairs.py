@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
-Example: `setsup pairs room`. A PixelPairSampler draws every scene equally often, and two different views of it. Pixels
-of the first view are traced to the scene and from there to the second view; occluded pixels are plotted separately.
-`setsup render RECIPE --matches N` writes such pairs, and for each pixel its position in the other view. `setsup pairs
---run RUN IMAGE1 IMAGE2` shows the matches that a trained network finds between two images; `setsup pairs --run --help`
-lists its options."""
+Example: `setsup pairs room`. A PixelPairSampler draws every scene equally often and, for each draw, two different
+views of the scene. Pixels of the first view are traced to the scene and from there to the second view; occluded
+pixels are plotted separately. `setsup render RECIPE --matches N` writes such pairs, and for each pixel its position
+in the other view. `setsup pairs --run RUN IMAGE1 IMAGE2` shows the matches that a trained network finds between two
+images; `setsup pairs --run --help` lists its options."""
 
 _WITHOUT_FILES = ("room", "shapes3d")
 """Recipes that need no file."""

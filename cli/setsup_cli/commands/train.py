@@ -81,7 +81,8 @@ class Options(Common):
     ] = None
     root: Root = None
     substitute: Annotated[
-        bool, flag("Train on the substitute for the published dataset; results are labeled as its results.")
+        bool,
+        flag("Train on the substitute for the published dataset; reports label these results."),
     ] = False
     smoke: Annotated[
         bool, flag("Shrink the training to seconds to test that it runs; the results are meaningless.")

@@ -36,14 +36,16 @@ if TYPE_CHECKING:
 __all__ = ["NAME", "SHOWS", "SUBCOMMAND", "Options", "run", "trained_methods"]
 
 NAME = "factors"
-SHOWS = "how well frozen encoders and runs predict each factor of a dataset: setsup report factors --help"
+SHOWS = (
+    "how well the embeddings of frozen encoders and runs predict each factor of a dataset: setsup report factors --help"
+)
 
 HELP = """\
 For each factor and each encoder, the report shows the accuracy of a linear probe and of nearest neighbours (R² for
-continuous factors), a lower bound on the information in nats, the mean average precision of retrieval, and the share of
-the embedding's variance within sets in which the factor is fixed (0 for an embedding that depends only on this factor).
-The row "chance" shows the values of an uninformative embedding. Example: `setsup report factors shapes3d-procedural
---encoder pixels:16 --encoder random:resnet18`."""
+continuous factors), a lower bound on the mutual information with the factor in nats, the mean average precision of
+retrieval, and the share of the embedding's variance within sets in which the factor is fixed (0 for an embedding
+that depends only on this factor). The row "chance" shows the values of an uninformative embedding. Example: `setsup
+report factors shapes3d-procedural --encoder pixels:16 --encoder random:resnet18`."""
 
 _TITLES = {
     "linear probe": "linear probe: accuracy, or R² of continuous factors",
@@ -73,13 +75,15 @@ class Options(Common):
         declared("NAME ...", "Factors to measure.", "all varying factors with at least 5 rows per level"),
     ] = None
     rows: Annotated[int, declared("N", "Number of rows, drawn with the seed.", alias="-n")] = 5_000
-    metric: Annotated[Literal["cosine", "l2sq"], declared("cosine|l2sq", "Distance of neighbours and retrieval.")] = (
-        "cosine"
-    )
+    metric: Annotated[
+        Literal["cosine", "l2sq"], declared("cosine|l2sq", "Distance for nearest neighbours and retrieval.")
+    ] = "cosine"
     estimator: Annotated[
         Literal["linear", "probe", "mine"],
         declared(
-            "linear|probe|mine", "Estimator of information: the linear probe, a trained probe under noise, or MINE."
+            "linear|probe|mine",
+            "Estimator of mutual information: the linear probe; or, on embeddings with added noise, a trained probe or "
+            "MINE.",
         ),
     ] = "linear"
     embedding: Embedding = None

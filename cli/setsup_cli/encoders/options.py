@@ -42,8 +42,8 @@ __all__ = [
 ]
 
 _FORMS = (
-    "hf:NAME (in the cache of the Hugging Face hub) or hf:./FOLDER; FILE.pt (weights of a ResNet of torchvision or "
-    "MoCo); timm:NAME; FILE.py:FUNCTION (which returns a module); random:resnet50; pixels or pixels:16. Nothing is "
+    "hf:NAME (in the cache of the Hugging Face hub) or hf:./FOLDER; FILE.pt (weights of a torchvision or MoCo "
+    "ResNet); timm:NAME; FILE.py:FUNCTION (which returns a module); random:resnet50; pixels or pixels:16. Nothing is "
     "downloaded."
 )
 MODE = Annotated[

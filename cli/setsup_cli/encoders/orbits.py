@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["NAME", "SHOWS", "SUBCOMMAND", "Options", "run"]
 
 NAME = "orbits"
-SHOWS = "whether frozen encoders and runs embed the members of an orbit close together: setsup report orbits --help"
+SHOWS = "whether frozen encoders and runs give the members of an orbit similar embeddings: setsup report orbits --help"
 
 HELP = """\
 For each encoder and run, the report shows Euclidean distances between drawn rows, within and between orbits; the

@@ -17,10 +17,10 @@ from setsup_cli.runs import check_device, opened
 __all__ = ["SUBCOMMAND", "Options", "run"]
 
 HELP = """\
-Each pixel of a grid over the first image is matched to the pixel with the nearest feature in the second image, which is
-matched back to the first image. Matches that return to within two pixels are plotted as lines. Below them, the sheet
-shows the distance from the feature of one pixel to all features of the second image. Example: `setsup pairs --run
-runs/pixels/rooms-small/seed-0 left.png right.png --pixel 120 80`."""
+Each pixel of a grid over the first image is matched to the pixel with the nearest feature in the second image,
+which is matched back to the first image. Matches that return to within two pixels of their starting point are
+plotted as lines. Below them, the sheet shows the distance from the feature of one pixel to all features of the
+second image. Example: `setsup pairs --run runs/pixels/rooms-small/seed-0 left.png right.png --pixel 120 80`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -192,8 +192,8 @@ NOTATIONS: Mapping[str, Notation] = {
         "0:1,100:1-3",
     ),
     "Neighbours": Notation(
-        "FILE ...", Words, _tables, "FILE is a table of `setsup embed --neighbours`; 0:FILE 100:FILE uses one table "
-        "from step 0 and another from step 100.",
+        "FILE ...", Words, _tables, "FILE is a table written by `setsup embed --neighbours`; 0:FILE 100:FILE uses one "
+        "table from step 0 and another from step 100.",
     ),
     "Sequence[int] | Mapping[str, Sequence[int]]": Notation(
         "R-R", Words, _by_name("1-20", _range, alone=lambda word: "=" not in word),

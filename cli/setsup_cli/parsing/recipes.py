@@ -85,7 +85,7 @@ def _with_recipe(subcommand: Subcommand, name: str) -> Subcommand:
     kind = _kind(name)
     added = [*_model_fields(kind), *map(_with_metavar, setting_fields(_usual(kind), _left_out(kind)))]
     if hasattr(kind, "sampled"):
-        about = option("N", "Render N random views of each model instead of the grid, uniform over the half sphere.")
+        about = option("N", "Render N random views of each model from the upper hemisphere, instead of the grid.")
         views: Setting = ("views", Annotated[int | None, about], _absent())
         added.append(views)
     options = make_dataclass("Options", added, bases=(subcommand.options,), frozen=True, kw_only=True)
@@ -141,7 +141,8 @@ def _models(kind: type) -> dict[str, bool]:
 def _model_fields(kind: type) -> Iterator[Setting]:
     described = helps(kind)
     for name, needed in _models(kind).items():
-        about = f"Mesh files (OBJ, glTF, PLY …). {described.get(name, '').partition('. ')[0].rstrip('.')}."
+        which = described.get(name, "").partition(". ")[0].rstrip(".").removeprefix("Meshes ")
+        about = f"Mesh files (OBJ, glTF, PLY …) {which}."
         hint = "" if needed else "generated"
         yield name, Annotated[tuple[Path, ...] | None, option("FILE ...", about, hint)], _absent()
     if _models(kind):

@@ -32,7 +32,7 @@ def select_help(subcommand: Subcommand, words: Sequence[str], output: type) -> S
         known = {setting[0]: setting for setting in (*option_fields(all_options()), *_own_fields(output))}
         shown = _options([known[name] for name in _FIRST], _dataset())
         return subcommand._replace(options=shown, more=_list_groups(groups))
-    about = f"Options of {key}: {FAMILIES[key].about}." if key in FAMILIES else f"Options of the {key}."
+    about = f"Options for {key}: {FAMILIES[key].about}." if key in FAMILIES else f"Options for the {key}."
     more = [("", f"`{subcommand.command} --help` lists all groups.")]
     return subcommand._replace(options=_options(groups[key], _dataset(show=key == "source")), help=about, more=more)
 

@@ -49,7 +49,7 @@ class SamplerOption(NamedTuple):
 NAMES: Mapping[str, str] = read_constant("spelling", "OPTION_NAMES")
 """Options by the arguments that have other names than they, in all samplers: the table of the samplers' messages."""
 
-_SMALLEST = "{}; for your own data the size of the smallest group, up to {}"
+_SMALLEST = "{}; for your own data, the number of rows of the smallest group or domain, up to {}"
 
 FAMILIES: Mapping[str, Family] = {
     "sets": Family(

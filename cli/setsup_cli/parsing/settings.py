@@ -75,7 +75,7 @@ def _convert(kind: Any, given: Any, words: Sequence[Any]) -> Any:
 
 def nested(name: str, settings: Any) -> list[Setting]:
     """The field of settings whose options begin with a name and a dot; none where there is nothing to set."""
-    inner = setting_fields(settings, group=Group(f"Settings of {name}", _about(type(settings)), sort_key=1.5))
+    inner = setting_fields(settings, group=Group(f"{name.capitalize()} settings", _about(type(settings)), sort_key=1.5))
     if not inner:
         return []
     # cyclopts takes the classes of the module `types`, the default, for builtin ones

@@ -12,7 +12,7 @@ __all__ = ["On", "RayAddress", "RayGpus", "cluster"]
 
 On = Annotated[
     Literal["ray"] | None,
-    option("ray", "Run on a Ray cluster whose machines share the folder or store.", "this machine"),
+    option("ray", "Run on a Ray cluster whose machines all can access the folder or object storage.", "this machine"),
 ]
 """The option ``--on``."""
 

@@ -56,7 +56,7 @@ _ACCURACY: Mapping[str, Evaluation] = {"accuracy": Accuracy(factors=FACTORS)}
 
 def _figures_3_and_4() -> Iterator[Preset]:
     for letter, after, hues in (("a", "c", 1), ("b", "d", 3)):
-        yield _shapes3d(f"fig3{letter}", f"two components of embeddings, {WORDS[hues]} inactive", hues, _COMPONENTS)
+        yield _shapes3d(f"fig3{letter}", f"two components of the embeddings, {WORDS[hues]} inactive", hues, _COMPONENTS)
         yield _shapes3d(f"fig3{after}", f"information under noise, {WORDS[hues]} inactive", hues, _NOISE)
     for figure, measure, evaluations in (("4", "information", _INFORMATION), ("S1", "accuracy", _ACCURACY)):
         for letter, hues in (("a", 1), ("b", 2), ("c", 3)):

@@ -64,7 +64,7 @@ class ObjectView:
     Parameters
     ----------
     models : mapping of str to Model
-        Meshes to render, by name. The names are the levels of the factor ``model``. Files are loaded by
+        Meshes to render. Their names are the levels of the factor ``model``. Files are loaded by
         :func:`setsup.scenes.load_mesh` when they are first drawn. A function, such as ``partial(load_mesh, path,
         top=folder)``, gives a :class:`~setsup.scenes.Mesh`, or a scene or mesh of trimesh; it is called again from time
         to time, and must be picklable if the recipe is to be. Where it has an attribute ``key``, that text stands for
@@ -79,7 +79,7 @@ class ObjectView:
         Maximum shift of the camera along each axis, after it is turned towards the centre. The shift is a function of
         seed, model, azimuth and elevation.
     field_of_view : float, degrees
-        Vertical field of view of the camera, from edge to edge.
+        Vertical field of view of the camera, from the top edge to the bottom edge of the image.
     up : "y" or "z"
         Axis of the models that points up; y in ShapeNet, OBJ and glTF.
     lights : tuple of Light

@@ -86,7 +86,7 @@ def _figures_3() -> Iterator[Report]:
         )
         yield Report(
             name=f"abc/fig3{letter}",
-            shows=f"two components of embeddings, {row}",
+            shows=f"two components of the embeddings, {row}",
             source=f"figure 3{letter} of {PAPER}",
             evaluations=("components",),
             rows=(Row(f"abc/fig3{letter}", row),),
