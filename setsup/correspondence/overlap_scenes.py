@@ -131,7 +131,7 @@ def _large_scenes(plan: Plan, scenes: list[Rows], work: Work) -> list[Found]:
     found: list[Found] = []
     compared: list[Unit[tuple[_Large, list[_Second]]]] = []
     of_scene: list[int] = []
-    with tempfile.TemporaryDirectory(prefix="points-", dir=work.folder) as folder:
+    with tempfile.TemporaryDirectory(prefix="setsup-points-", dir=work.folder) as folder:
         start = 0
         for number, rows in enumerate(scenes):
             stop = start + -(-len(rows) // _VIEWS)

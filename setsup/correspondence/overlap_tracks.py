@@ -15,7 +15,7 @@ import numpy as np
 
 from setsup.arrays import Array, Reals, Rows
 from setsup.correspondence.from_depth import recorded_camera
-from setsup.correspondence.overlap_measures import DTYPES, Found, Measures, angles, group_medians
+from setsup.correspondence.overlap_measures import DTYPES, Found, Measures, group_medians, median_angles
 from setsup.correspondence.overlap_work import Work
 from setsup.errors import DataError, SetsupError, advice
 from setsup.jobs.units import Unit
@@ -58,7 +58,7 @@ def measure_tracks(dataset: Any, scenes: list[Rows], work: Work) -> list[Found]:
     tracks = _observed(dataset, scenes)
     ends = [*range(0, len(rows), _VIEWS), len(rows)]
     units = [Unit(f"rows {rows[a]} to {rows[b - 1]}", (a, b), b - a) for a, b in pairwise(ends)]
-    with tempfile.TemporaryDirectory(prefix="tracks-", dir=work.folder) as folder:
+    with tempfile.TemporaryDirectory(prefix="setsup-tracks-", dir=work.folder) as folder:
         for name, array in tracks._asdict().items():
             np.save(Path(folder, f"{name}.npy"), array)
         parts = work.run("pairs", partial(_compare, Path(folder)), units, DTYPES, "measuring overlaps", "views")
@@ -158,7 +158,7 @@ def _partners(tracks: _Tracks, first: int) -> dict[str, Array]:
     point, second = point[order], second[order]
     partners, group, shared = np.unique(second, return_inverse=True, return_counts=True)
     xyz, here, there = tracks.xyz[point], tracks.cameras[first], tracks.cameras[second]
-    angle = np.degrees(angles(here[:3] - xyz, there[:, :3] - xyz))
+    ways = [(camera - xyz).T for camera in (here[:3], there[:, :3])]
     coarse1 = (xyz @ here[3:6] + here[6]) / here[7]
     coarse2 = ((xyz * there[:, 3:6]).sum(axis=1) + there[:, 6]) / there[:, 7]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -167,7 +167,7 @@ def _partners(tracks: _Tracks, first: int) -> dict[str, Array]:
     return {
         "pairs": np.stack([np.full(len(partners), first), partners], axis=1),
         "overlap": share,
-        "angle": group_medians(angle, group, shared),
+        "angle": median_angles(*ways, group, shared),
         "scale": group_medians(scale, group, shared),
         "unknown": np.zeros(len(partners)),
         "decided": np.full(len(partners), len(points)),

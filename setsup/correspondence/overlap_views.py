@@ -134,13 +134,12 @@ class _TracedViews:
 
     def statuses(self, row: int, camera: Camera, points: Reals) -> tuple[Bytes, Reals]:
         """Status in a view of points of others, and their depth in it."""
-        xyz, planes = points[:, :3], points[:, 4:]
-        places, depth = camera.project(xyz)
-        status = np.full(len(points), OUTSIDE)
+        places, depth = camera.project(points[:, :3])
+        status = np.full(len(points), OUTSIDE, np.uint8)
         there = np.flatnonzero(planar.inside(places, camera.height, camera.width))
-        back = xyz.take(there, axis=0) - camera.centre
-        turned = planes.take(there, axis=0)
-        free = self._rays.free(camera.centre, back, turned) & self._rays.faced(camera.centre, back, turned)
+        inside, centre = points.take(there, axis=0), camera.centre
+        back, turned = inside[:, :3] - centre, inside[:, 4:]
+        free = self._rays.free(centre, back, turned) & self._rays.faced(centre, back, turned)
         status[there] = np.where(free, VISIBLE, OCCLUDED)
         return status, depth
 

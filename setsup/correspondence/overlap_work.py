@@ -22,8 +22,8 @@ class Work(NamedTuple):
 
     Attributes
     ----------
-    folder : Path
-        An existing folder, on a cluster one that its machines share.
+    folder : Path or None
+        An existing folder, on a cluster one that its machines share; None to keep results in memory alone.
     settings : dict
         All that results depend on; results of other settings count for nothing.
     processes : int
@@ -33,7 +33,7 @@ class Work(NamedTuple):
 
     """
 
-    folder: Path
+    folder: Path | None
     settings: Mapping[str, Any]
     processes: int = 1
     on: Cluster | None = None
@@ -51,6 +51,8 @@ class Work(NamedTuple):
 
         `stage` names the files; `dtypes` of the arrays, as ``<f8``.
         """
+        if self.folder is None:
+            return run(partial(_cast, function, dtypes), units, processes=self.processes, what=what, counted=counted)
         files = [self.folder / f"{stage}-{number:06}.unit" for number in range(len(units))]
         about = [{"unit": unit.name, "settings": self.settings} for unit in units]
         found = [_read(file, dtypes, one) for file, one in zip(files, about, strict=True)]
@@ -71,12 +73,16 @@ class Work(NamedTuple):
         return [arrays for arrays in found if arrays is not None]
 
 
+def _cast(function: Callable[[Any], Arrays], dtypes: Mapping[str, str], data: Any) -> dict[str, Array]:
+    arrays = function(data)
+    return {name: arrays[name].astype(dtype, copy=False) for name, dtype in dtypes.items()}
+
+
 def _keep(
     function: Callable[[Any], Arrays], dtypes: Mapping[str, str], item: tuple[Path, Mapping[str, Any], Any]
 ) -> None:
     file, about, data = item
-    arrays = function(data)
-    overlap_files.write(file, about, {name: arrays[name].astype(dtype, copy=False) for name, dtype in dtypes.items()})
+    overlap_files.write(file, about, _cast(function, dtypes, data))
 
 
 def _read(file: Path, dtypes: Mapping[str, str], about: Mapping[str, Any]) -> dict[str, Array] | None:

@@ -12,7 +12,6 @@ References
 
 import hashlib
 import shutil
-import tempfile
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -155,8 +154,7 @@ def overlap(
     plan = Plan(Source(dataset, chosen, float(tolerance), float(absolute)), int(pixels), int(candidates), int(seed))
     about = _about(plan, agree)
     if path is None:
-        with tempfile.TemporaryDirectory(prefix="setsup-overlap-") as folder:
-            return _measured(plan, scenes, about, Work(Path(folder), {}, processes))
+        return _measured(plan, scenes, about, Work(None, {}, processes))
     file = expanded(check_path(path, "the file of overlaps", DataError)).absolute()
     with locked(file):
         return _written(plan, scenes, about, file, processes, on)

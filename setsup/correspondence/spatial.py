@@ -103,21 +103,22 @@ def spatial(
     at = _pixels(camera1, pixels, fraction, key)
     rays = exact_rays(scene.scene if isinstance(scene, Rays) else scene)
     ways = camera1.rays(at)
-    surfaces = rays.first(camera1.centre, ways)
+    centre1, centre2 = camera1.centre, camera2.centre
+    surfaces = rays.first(centre1, ways)
     xyz = np.empty((len(at), 3))
     for axis in range(3):  # column by column, which is several times as fast as rows of three
         np.multiply(ways[:, axis], surfaces.reach, out=xyz[:, axis])
-        xyz[:, axis] += camera1.centre[axis]
+        xyz[:, axis] += centre1[axis]
     points2, _ = camera2.project(xyz)
     status = np.where(surfaces.triangle >= 0, OUTSIDE, NO_SURFACE)
     there = np.flatnonzero(planar.inside(points2, camera2.height, camera2.width))
     back = xyz.take(there, axis=0)
     for axis in range(3):
-        back[:, axis] -= camera2.centre[axis]
+        back[:, axis] -= centre2[axis]
     planes = surfaces.planes.take(there, axis=0)
-    free = rays.free(camera2.centre, back, planes)
+    free = rays.free(centre2, back, planes)
     if not both_sides:
-        free &= rays.same_side(camera1.centre, camera2.centre, back, planes)
+        free &= rays.same_side(centre1, centre2, back, planes)
     status[there] = np.where(free, VISIBLE, OCCLUDED)
     instance = rays.instance.take(surfaces.triangle, mode="wrap")
     return PixelPairs(at, points2, xyz, instance, status)

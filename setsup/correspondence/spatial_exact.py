@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Bools, Reals, Rows
 
-__all__ = ["Boxes", "affine_rows", "cross", "met"]
+__all__ = ["Boxes", "affine_rows", "cross", "dot", "met"]
 
 
 _BRANCHES = 8
@@ -158,6 +158,14 @@ def _morton(points: Reals) -> npt.NDArray[np.uint64]:
     for shift, mask in ((16, 0x0000FF0000FF), (8, 0x00F00F00F00F), (4, 0x0C30C30C30C3), (2, 0x249249249249)):
         cells = (cells | (cells << np.uint64(shift))) & np.uint64(mask)
     return np.asarray((cells[:, 0] << np.uint64(2)) | (cells[:, 1] << np.uint64(1)) | cells[:, 2])
+
+
+def dot(a: Reals, b: Reals) -> Reals:
+    """Products of the first three numbers of rows, (n,), column by column: several times as fast as numpy's einsum."""
+    found = a[:, 0] * b[:, 0]
+    for axis in (1, 2):
+        found += a[:, axis] * b[:, axis]
+    return np.asarray(found)
 
 
 def cross(a: Reals, b: Reals) -> Reals:

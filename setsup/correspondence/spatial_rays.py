@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Bools, Floats, Numbers, Reals
-from setsup.correspondence.spatial_exact import Boxes, affine_rows, cross, met
+from setsup.correspondence.spatial_exact import Boxes, affine_rows, cross, dot, met
 from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.rays import Rays
 from setsup.scenes.scene import Placement, Scene
@@ -204,7 +204,7 @@ class ExactRays:
         if self._empty or not len(ways2):
             return np.ones(len(ways2), bool)
         sides = np.sign(self._above(origin1, planes)) * self._above(origin2, planes)
-        return np.asarray(sides > _EDGE_ON * _lengths(ways2))
+        return np.asarray(sides > _EDGE_ON * np.sqrt(dot(ways2, ways2)))
 
     def turned_towards(self, origin: Reals, planes: Reals) -> Reals:
         """Planes, (n, 4), with their normals on the side of an origin; zeros where it lies in them."""
@@ -212,7 +212,9 @@ class ExactRays:
 
     def faced(self, origin: Reals, ways: Reals, turned: Reals) -> Bools:
         """Whether an origin is on the side that planes are turned to; :meth:`same_side` for many first origins."""
-        return np.ones(len(ways), bool) if self._empty else self._above(origin, turned) > _EDGE_ON * _lengths(ways)
+        if self._empty:
+            return np.ones(len(ways), bool)
+        return np.asarray(self._above(origin, turned) > _EDGE_ON * np.sqrt(dot(ways, ways)))
 
     def _above(self, origin: Reals, planes: Reals) -> Reals:
         """Heights of an origin over planes."""
@@ -221,7 +223,7 @@ class ExactRays:
     def _on_planes(self, start: Reals, ways: Reals, triangle: Numbers) -> tuple[Reals, Reals, Reals]:
         """Reach of rays to the planes of triangles, height gained over a direction, and the planes."""
         planes = self._planes.take(triangle, axis=0, mode="wrap")
-        gain = np.einsum("ij,ij->i", planes[:, :3], ways)
+        gain = dot(planes, ways)
         with np.errstate(divide="ignore", invalid="ignore"):
             return planes @ np.append(-start, -1.0) / gain, gain, planes
 
