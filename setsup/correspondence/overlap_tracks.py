@@ -158,7 +158,6 @@ def _partners(tracks: _Tracks, first: int) -> dict[str, Array]:
     point, second = point[order], second[order]
     partners, group, shared = np.unique(second, return_inverse=True, return_counts=True)
     xyz, here, there = tracks.xyz[point], tracks.cameras[first], tracks.cameras[second]
-    ways = [(camera - xyz).T for camera in (here[:3], there[:, :3])]
     coarse1 = (xyz @ here[3:6] + here[6]) / here[7]
     coarse2 = ((xyz * there[:, 3:6]).sum(axis=1) + there[:, 6]) / there[:, 7]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -167,7 +166,7 @@ def _partners(tracks: _Tracks, first: int) -> dict[str, Array]:
     return {
         "pairs": np.stack([np.full(len(partners), first), partners], axis=1),
         "overlap": share,
-        "angle": median_angles(*ways, group, shared),
+        "angle": median_angles((here[:3] - xyz).T, (there[:, :3] - xyz).T, group, shared),
         "scale": group_medians(scale, group, shared),
         "unknown": np.zeros(len(partners)),
         "decided": np.full(len(partners), len(points)),

@@ -120,7 +120,7 @@ def overlap(
     overlap of 0, and :meth:`OverlapTable.is_excluded` tells it from a pair that was not tried.
 
     Choosing candidates by random words that both views of a pair share makes most choices mutual, and every subset of
-    the views to choose from equally likely. In a scene of 2,000 views a view has 1.2 times as many pairs as candidates.
+    the views to choose from equally likely. Of 2,000 views in a room, a view has 137 pairs with the default of 128.
 
     Tracks under-count, since keypoints are found and matched in some views of a surface only: compare values of one
     source. A view counts points that are in its image as it is fetched, cropped by ``size=`` or not. Its pixels,

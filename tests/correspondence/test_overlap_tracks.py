@@ -1,13 +1,17 @@
 """Overlap by the tracks of COLMAP models, beside sets of numbers of points."""
 
+import re
+
 import numpy as np
 import pytest
+from PIL import Image
 
 import setsup
 from setsup.correspondence import overlap
 from setsup.errors import DataError, SetsupError
 from setsup.factors import FactorTable
 from setsup.samplers.partners.overlap_table import OverlapTable
+from tests import capture_files
 from tests.track_models import Model
 
 
@@ -124,6 +128,73 @@ def refusal(folder):
     except SetsupError as error:
         return str(error) if "\n" not in str(error) else pytest.fail(str(error))
     return ""
+
+
+def twice(name):
+    """A list with its first entry twice."""
+
+    def change(folder):
+        path = folder / "sparse" / "0" / f"{name}.txt"
+        lines = path.read_text().splitlines()
+        path.write_text("\n".join([*lines, *lines[: 2 if name == "images" else 1]]) + "\n")
+
+    return change
+
+
+def cropped(folder):
+    Image.new("RGB", (50, 48)).save(folder / "images" / "02.png")
+
+
+def turned_over(folder):
+    path = folder / "sparse" / "0" / "images.txt"
+    lines = path.read_text().splitlines()
+    lines[4] = "3 0.1 0.1 0.1 0.1 0 0 0 1 02.png"  # no unit quaternion, so no rotation
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    (twice("cameras"), "lists the camera 1 twice"), (twice("images"), "lists the image '00.png' twice"),
+    (twice("points3D"), "a point with a repeated number"),
+    (cropped, "is 48 × 50 pixels .* but its camera was calibrated for 48 × 64"), (turned_over, "a unit quaternion"),
+])  # fmt: skip
+def test_hostile_models(tmp_path, change, words):
+    Model(tmp_path / "cloud")
+    change(tmp_path / "cloud")
+    assert re.search(words, refusal(tmp_path / "cloud"))
+
+
+def test_smaller_images_have_the_same_overlap(tmp_path):
+    Model(tmp_path / "cloud")
+    whole = overlap(setsup.open(tmp_path / "cloud"))
+    for image in (tmp_path / "cloud" / "images").iterdir():
+        Image.new("RGB", (32, 24)).save(image)
+    half = overlap(setsup.open(tmp_path / "cloud"))
+    assert np.array_equal(half.overlap, whole.overlap, equal_nan=True)
+    np.testing.assert_allclose(half.angle, whole.angle, atol=1e-3)
+    np.testing.assert_allclose(half.scale, whole.scale, rtol=1e-4)
+
+
+def test_binary_models(tmp_path):
+    """The same as text, beside sets, and cut off anywhere."""
+    binary = tmp_path / "binary"
+    capture_files.write_colmap(binary)
+    capture_files.write_colmap(tmp_path / "text", text=True)
+    table, text = (overlap(setsup.open(folder)) for folder in (binary, tmp_path / "text"))
+    assert np.array_equal(table.overlap, text.overlap)
+    height, width = capture_files.SIZE
+    seen = [
+        {number for x, y, number in capture_files.observations(pose, frame)
+         if number >= 0 and 0 <= x <= width and 0 <= y <= height}
+        for frame, pose in enumerate(capture_files.poses())
+    ]  # fmt: skip
+    assert table.sampled.tolist() == list(map(len, seen))
+    shares = [len(seen[a] & seen[b]) / len(seen[a]) for a in range(6) for b in range(6) if a != b]
+    assert np.array_equal(table.overlap, np.array(shares, np.float32))
+    for name, content in capture_files.binary_model().items():
+        for cut in np.random.default_rng(0).integers(1, len(content), 12).tolist():
+            (binary / "sparse" / "0" / name).write_bytes(content[:-cut])
+            assert refusal(binary)
+        (binary / "sparse" / "0" / name).write_bytes(content)
 
 
 def test_missing_points(tmp_path):
