@@ -7,7 +7,7 @@ kind is a bug.
 import difflib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from types import MappingProxyType
@@ -29,6 +29,7 @@ __all__ = [
     "about_file",
     "advice",
     "advised_for_command",
+    "close_matches",
     "command_options",
     "did_you_mean",
     "imported",
@@ -36,6 +37,7 @@ __all__ = [
     "require_modules",
     "short",
     "spell_name",
+    "suggest",
 ]
 
 _SHOWN = 16
@@ -325,10 +327,28 @@ def did_you_mean(word: object, known: Iterable[object]) -> str:
 
     """
     names = [str(name) for name in known]
+    if close := close_matches(word, names):
+        return suggest(close)
+    return f"; choose from {listed(names)}" if names else "; none are available"
+
+
+def suggest(close: Iterable[str]) -> str:
+    """Ask whether one of some names was meant: ``"; did you mean 'wall_hue'?"``."""
+    return "; did you mean " + " or ".join(short(repr(name)) for name in close) + "?"
+
+
+def close_matches(word: object, names: Sequence[str], alike: float = 0.6) -> list[str]:
+    """At most three names that are similar to a word, the most similar first; case does not count.
+
+    ``alike`` is the least similarity, from 0 to 1.
+
+    Examples
+    --------
+    >>> close_matches("Mnits", ["mnist", "emnist", "coco"])
+    ['mnist', 'emnist']
+
+    """
     sought = {name.lower(): name for name in reversed(names[:_SOUGHT])}
     asked = str(word).lower()
     same = [one for one in (asked, asked.replace("-", "_"), asked.replace("_", "-"), _ALSO.get(asked)) if one in sought]
-    close = same[:1] or difflib.get_close_matches(asked, sought, n=3)
-    if close:
-        return "; did you mean " + " or ".join(short(repr(sought[name])) for name in close) + "?"
-    return f"; choose from {listed(names)}" if names else "; none are available"
+    return [sought[name] for name in same[:1] or difflib.get_close_matches(asked, sought, n=3, cutoff=alike)]

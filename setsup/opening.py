@@ -5,7 +5,7 @@ A string is an address, else the name of a benchmark, else a path; a :class:`~pa
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from inspect import Parameter
 from itertools import islice
@@ -38,7 +38,7 @@ from setsup.datasets.registry import (
     opener_options,
 )
 from setsup.datasets.signatures import MARKS
-from setsup.errors import DataError, about_file, advice, did_you_mean, listed
+from setsup.errors import DataError, about_file, advice, close_matches, listed, suggest
 from setsup.factors.io.text_file import PARQUET, SHEETS, TABLES
 from setsup.files.expand_user import expanded
 from setsup.files.lfs import refuse_pointer
@@ -79,6 +79,7 @@ _MANIFESTS = (".yaml", ".yml")
 _UNPACKED = (".zip", ".tar")
 _HOMOGRAPHIES = ("H_1_[0-9]*", "*/H_1_[0-9]*")
 _LOOKED_AT = 1000  # entries of a folder among which images, or a name like that of the source, are sought
+_ALIKE = 0.7  # similarity of names that are suggested: mnits and kmnist, but not pets and tests
 _SEARCHED = 20_000  # entries of all folders among which images are sought
 
 
@@ -157,6 +158,9 @@ def open(
     """
     check_arguments(open, locals(), DataError)
     kind = kind or find_kind(source)
+    if kind in ("table", "arrays", "manifest") and (close := _similar(source)):
+        if not os.path.lexists(expanded(source)):
+            raise DataError(f"{source} does not exist{suggest(close)}", file=source)
     if kind == "benchmark":
         return load(str(source), root, split, where, **options)
     if kind == "manifest":
@@ -310,9 +314,11 @@ def _unknown(source: Path | str) -> DataError:
             "(shards.json), a Hugging Face dataset (dataset_info.json) or images; to open a benchmark, pass its name, "
             f"and this folder as {advice('root=', '--root')}{_files_in(path)}"
         )
-    close = list(_neighbours(str(source)))
+    close = _similar(source)
+    others = (
+        "; pass a folder of images, a table such as photos.csv, or the name of a dataset (`setsup datasets` lists them)"
+    )
     if isinstance(source, Path) or "/" in source or os.path.exists(path) or path.name.lower().endswith(ARCHIVE_ENDINGS):
-        others = "; pass a folder, a table such as photos.csv, or the name of a dataset (`setsup datasets` lists them)"
         if isinstance(source, str) and may_be_on_hub(source) and not os.path.exists(path) and not close:
             others += f", or hf:{source} for a dataset of the Hugging Face Hub"
         if os.path.exists(path):
@@ -320,11 +326,13 @@ def _unknown(source: Path | str) -> DataError:
             if _is_list(path):
                 others = "; if it is a list of images, save it as .csv, with commas and a header such as image,label"
             return DataError(f"{source} is a file, but not a table{others}")
-        return DataError(f"{source} does not exist{did_you_mean(source, close) if close else others}")
-    meant = did_you_mean(source, [*close, *names()])
-    if not meant.startswith("; did you mean"):
-        meant = ", and no file or folder has that name"
-    return DataError(f"unknown dataset {source!r}{meant} (`setsup datasets` lists them)")
+        return DataError(f"{source} does not exist{suggest(close) if close else others}")
+    if close := [*close, *close_matches(source, names(), _ALIKE)]:
+        others = f"{suggest(close[:3])} (`setsup datasets` lists all datasets)"
+    return DataError(
+        f"{source!r} does not exist: the working directory has no such file or folder, and no dataset has that name"
+        f"{others}"
+    )
 
 
 def _is_list(path: Path) -> bool:
@@ -352,11 +360,23 @@ def _files_in(folder: Path) -> str:
     return ""
 
 
-def _neighbours(source: str) -> Iterator[str]:
-    """What could be datasets in the same folder, written as the source is."""
-    place, slash, _ = source.rstrip("/").rpartition("/")
-    with suppress(OSError), os.scandir(expanded(place + slash)) as entries:
-        for entry in islice(entries, _LOOKED_AT):
-            ends = (*TABLES, *PARQUET, *_ARRAYS, *_MANIFESTS, *ARCHIVE_ENDINGS)
-            if not entry.name.startswith(".") and (entry.is_dir() or entry.name.lower().endswith(ends)):
-                yield place + slash + entry.name
+def _similar(source: Path | str) -> list[str]:
+    """What in the same folder has a similar name and holds images or tables, written as the source is."""
+    place, slash, name = str(source).rstrip("/").rpartition("/")
+    folder = expanded(place + slash)
+    ends = (*TABLES, *PARQUET, *_ARRAYS, *_MANIFESTS, *ARCHIVE_ENDINGS)
+    with suppress(OSError), os.scandir(folder) as entries:
+        first = [entry for entry in islice(entries, _LOOKED_AT) if not entry.name.startswith(".")]
+        known = [entry.name for entry in first if entry.is_dir() or entry.name.lower().endswith(ends)]
+        called = {**{one.partition(".")[0]: one for one in known}, **{one: one for one in known}}
+        close = dict.fromkeys(called[one] for one in close_matches(name, list(called), _ALIKE))
+        return [place + slash + one for one in close if _is_source(folder / one)]
+    return []
+
+
+def _is_source(path: Path) -> bool:
+    """Whether something that exists is of a known kind."""
+    try:
+        return bool(find_kind(path))
+    except DataError:
+        return False

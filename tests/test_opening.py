@@ -248,11 +248,11 @@ def test_what_is_no_source_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
         "tars/train/0.tar": r"0\.tar is a single tar, not a dataset; pass the folder that contains it, tars/train",
         "begun": "begun is not finished; run the same `setsup shard` command again",
         "none": r"no dataset found in the folder .*none: expected a rendered dataset \(rendered.json\), shards \(",
-        "romos": "unknown dataset 'romos'; did you mean 'rooms'",
+        "romos": "'romos' does not exist: the working directory has .*; did you mean 'rooms'",
         "./romos": "./romos does not exist; did you mean './rooms'?",
-        "absent/x": "absent/x does not exist; pass a folder, a table such as photos.csv, or the name of a dataset",
+        "absent/x": "absent/x does not exist; pass a folder of images, a table such as photos.csv, or the name",
         "absent.csv": "absent.csv does not exist; expected a CSV, Parquet or JSON lines file",
-        "mnits": "unknown dataset 'mnits'; did you mean 'mnist'",
+        "mnits": "'mnits' does not exist: .*; did you mean 'mnist'",
         "~nobody-of-that-name/x": "unknown home folder '~nobody-of-that-name'",
     }.items():
         with pytest.raises(DataError, match=said) as caught:
@@ -261,6 +261,30 @@ def test_what_is_no_source_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
     for wrong in (None, 3, b"mnist", ["mnist"]):
         with pytest.raises(DataError, match="source of open must be a path or a string"):
             setsup.open(wrong)
+
+
+def test_names_that_are_suggested_are_those_of_images_and_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, file in {"tests": "test_a.py", "papers": "a.pdf", "pest": "notes.txt", "parts": "a/b.png"}.items():
+        (tmp_path / folder / file).parent.mkdir(parents=True)
+        (tmp_path / folder / file).touch()
+    (tmp_path / "photos.csv").touch()
+    monkeypatch.chdir(tmp_path)
+    everything = "; pass a folder of images, a table such as photos.csv, or the name of a dataset (`setsup datasets`"
+    for name, end in {
+        "pets": f"the working directory has no such file or folder, and no dataset has that name{everything}",
+        "./pets": f"./pets does not exist{everything}",
+        "prats": "; did you mean 'parts'? (`setsup datasets` lists all datasets)",
+        "photos": "; did you mean 'photos.csv'? (`setsup datasets` lists all datasets)",
+        "phtos.csv": "phtos.csv does not exist; did you mean 'photos.csv'?",
+    }.items():
+        with pytest.raises(DataError) as caught:
+            setsup.open(name)
+        assert end in str(caught.value)
+    (tmp_path / "pest" / "a.jpg").touch()
+    with pytest.raises(DataError, match="; did you mean 'pest'"):
+        setsup.open("pets")
 
 
 # -- names -------------------------------------------------------------------------------------------------------------

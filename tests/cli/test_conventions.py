@@ -132,7 +132,7 @@ def test_one_seed_where_one_makes_sense(setsup: Run, words: list[str]) -> None:
         (["sample", "--Inactive", "shape"], "unknown option '--Inactive'; did you mean '--inactive'? ("),
         (["train", "--keep_best", "loss"], None),  # as it always was
         (["sample", "--inactive", "Wall_Hue"], "unknown factor 'Wall_Hue'; did you mean 'wall_hue'? ("),
-        (["info", "MNIST"], "unknown dataset 'MNIST'; did you mean 'mnist'? ("),
+        (["info", "MNIST"], "no dataset has that name; did you mean 'mnist'? ("),
         (["shard", "--format", "jpg"], "not 'jpg'; did you mean 'jpeg'?"),
         (["shard", "--format", "PNG"], "not 'PNG'; did you mean 'png'?"),
         (["render", "room", "-o", "x", "--renderer", "opengl"], "unknown renderer 'opengl'; did you mean 'gl'?"),

@@ -225,7 +225,7 @@ def test_shards_of_pictures_of_several_sizes_as_one(setsup: Run, synsets: Path) 
         (["info", "cars196", "--option", "margin"], "--option must be NAME=VALUE, such as size=N,N, not 'margin'"),
         (["info", "cars196", "--option", "seed=1", "seed=1"], "--option seed=… is specified twice"),
         (["info", "cars196", "--option"], "--option requires a value: `--option NAME=VALUE ...`"),
-        (["info", "nowhere", "--option", "a=1"], "unknown dataset 'nowhere'"),
+        (["info", "nowhere", "--option", "a=1"], "'nowhere' does not exist: the working directory has no such file"),
         (
             ["info", "--table", "photos.csv", "--option", "a=1"],
             "photos.csv has no option 'a'; its options: size=N,N|none",

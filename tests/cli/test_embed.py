@@ -247,7 +247,7 @@ def test_what_a_killed_embedding_left_goes_away(setsup: Run, trained: Path) -> N
         ([], "`setsup embed` requires the argument RUN"),
         (["nowhere", *MEAN], "no run found in nowhere"),
         (["runs", *MEAN], f"it contains the runs {RUN}"),
-        ([RUN, "mnits", *MEAN], "unknown dataset 'mnits'; did you mean 'mnist'"),
+        ([RUN, "mnits", *MEAN], "no dataset has that name; did you mean 'mnist'"),
         ([RUN, "mnist", "more", *MEAN], "unexpected argument 'more'"),
         ([RUN, "--split", "tset", *MEAN], "mnist has no split 'tset'; did you mean 'test'?"),
         ([RUN, "--device", "abacus", *MEAN], "--device abacus is not available"),

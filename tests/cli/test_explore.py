@@ -116,7 +116,7 @@ def test_commands_on_a_page_open_what_it_shows(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["nothing-of-this-name"], "unknown dataset"),
+        (["nothing-of-this-name"], "no dataset has that name; pass a folder of images"),
         (["shapes3d-procedural", "mnist", "--split", "train"], "require a single source"),
         (["--sampler", "missing.json", "--export", "x.html"], "could not be read"),
         (["--export", "x.html", "--steps", "0"], "steps must be an integer of at least 1"),

@@ -428,7 +428,7 @@ def test_a_place_that_is_gone_holds_no_shards(tmp_path: Path) -> None:
         (["--out", "nonsense://x"], ["nonsense://x"]),
         (["--out", "memory://x"], ["memory://x is in the memory of this process, which ends"]),
         (["--out", "x", "--on", "ray", "--ray-address", "127.0.0.1:1"], ["no response from 127.0.0.1:1"]),
-        (["nothing-such", "--out", "x"], ["unknown dataset 'nothing-such'"]),
+        (["nothing-such", "--out", "x"], ["'nothing-such' does not exist: "]),
         (["set/data-00000.tar", "--out", "x"], ["is a single tar, not a dataset; pass the folder"]),
         (["mnist", "--out", "x"], ["`setsup fetch mnist`"]),
     ],

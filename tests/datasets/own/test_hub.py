@@ -105,7 +105,9 @@ def test_bare_names_never_touch_the_network(hub: Hub) -> None:
         DataError, match=r"ann/pets does not exist; .* or hf:ann/pets for a dataset of the Hugging Face"
     ):
         setsup.open("ann/pets")
-    with pytest.raises(DataError, match="unknown dataset 'pets'"):
+    with pytest.raises(
+        DataError, match="'pets' does not exist: the working directory has no such file or folder, and no dataset"
+    ):
         setsup.open("pets")
     with pytest.raises(DataError, match="does not exist"):
         setsup.open(Path("hf:ann/pets"))
