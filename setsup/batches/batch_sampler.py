@@ -20,6 +20,7 @@ from setsup.samplers.callers import (
     is_announced_by_accelerate,
     is_announced_by_lightning,
     refuse_cut_batches,
+    refuse_sampler_of_rows,
 )
 from setsup.samplers.report import Report
 from setsup.samplers.row_arguments import row_weights
@@ -211,6 +212,7 @@ class BatchSampler:
     def __iter__(self) -> Iterator[list[int]]:
         """Row numbers of this rank's batches in the next pass, which begins at the first ``next``."""
         # a DataLoader with workers makes two iterators and uses one, so an iterator alone changes nothing
+        refuse_sampler_of_rows(self)
         ranks = find_ranks(self._rank, self._world)
         if self._rank is None and ranks.processes == 1:
             warn_of_lone_ranks()
@@ -230,6 +232,7 @@ class BatchSampler:
 
     def __len__(self) -> int:
         """Number of this rank's batches in a whole pass, also where a position leaves only the rest of one."""
+        refuse_sampler_of_rows(self)
         ranks = find_ranks(self._rank, self._world)
         return rounds(self._passes.length(ranks.processes), ranks.processes) * ranks.processes // ranks.world
 

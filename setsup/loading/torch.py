@@ -14,7 +14,7 @@ from setsup.factors.column_storage import check_rows
 from setsup.loading.batch import Batch
 from setsup.optional import extra_command
 from setsup.samplers import Sampler, Shard
-from setsup.samplers.callers import epoch_of_lightning, processes_of_accelerate
+from setsup.samplers.callers import epoch_of_lightning, processes_of_accelerate, refuse_sampler_of_rows
 from setsup.samplers.iteration import log_pass, steps_to_pass
 from setsup.samplers.steps import LAST, pass_end
 
@@ -161,6 +161,7 @@ class SetBatches:
 
     def __iter__(self) -> Iterator[list[int]]:
         """Rows of this rank's draws in the next pass, which begins at the first ``next``."""
+        refuse_sampler_of_rows(self)
         if self.world > 1 and (processes := processes_of_accelerate() or 1) > 1:
             raise SetsupError(
                 f"accelerate would shard these batches of rank {self.rank} among {processes} processes again, which "
@@ -192,6 +193,7 @@ class SetBatches:
 
     def __len__(self) -> int:
         """Number of this rank's draws in the next pass; TypeError for an endless sampler."""
+        refuse_sampler_of_rows(self)
         end = pass_end(self._next, self._length)
         if end is None:
             raise TypeError(

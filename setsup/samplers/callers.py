@@ -11,7 +11,7 @@ from operator import attrgetter
 from types import FrameType
 from typing import Any
 
-from setsup.errors import SamplerError
+from setsup.errors import SamplerError, UsageError
 
 __all__ = [
     "epoch_of_lightning",
@@ -20,6 +20,7 @@ __all__ = [
     "is_announced_by_lightning",
     "processes_of_accelerate",
     "refuse_cut_batches",
+    "refuse_sampler_of_rows",
 ]
 
 _ACCELERATE = "accelerate.data_loader"
@@ -35,6 +36,9 @@ _REQUESTS = {
     for module, function in (("fit_loop", "setup_data"), ("training_epoch_loop", "on_run_start"))
 }
 """Functions of Lightning's loops that make an iterator over a DataLoader."""
+
+_BATCHING = ("torch.utils.data.sampler", "torchdata.stateful_dataloader.sampler")
+"""Modules of the batch samplers that a DataLoader puts around its ``sampler=``."""
 
 _FABRIC = ("lightning.fabric.utilities.data", "lightning_fabric.utilities.data")
 
@@ -124,6 +128,19 @@ def refuse_cut_batches() -> None:
                 "Lightning would replace the sampler of these batches with a DistributedSampler, which splits batches "
                 "into single rows; pass use_distributed_sampler=False to the Trainer (or to Fabric's "
                 "setup_dataloaders); each rank then draws its own share"
+            )
+
+
+def refuse_sampler_of_rows(batches: object) -> None:
+    """Refuse to be the ``sampler=`` of a DataLoader, which collects rows: called where batches begin, or are counted.
+
+    With ``batch_size=None``, a DataLoader collects nothing, and ``sampler=`` is a sampler of batches.
+    """
+    for frame in _frames(*_BATCHING):
+        if getattr(frame.f_locals.get("self"), "sampler", None) is batches:
+            raise UsageError(
+                f"a DataLoader takes each item of sampler= for one row, but an item of this {type(batches).__name__} "
+                "is a batch of rows; pass it as batch_sampler=, without batch_size=, shuffle= and drop_last="
             )
 
 

@@ -15,7 +15,7 @@ from setsup.factors.table import FactorTable
 from setsup.html import block, counted, facts, never_raises, table
 from setsup.random import stream_key
 from setsup.samplers.arguments import check_table, copy_arguments, plain_data
-from setsup.samplers.callers import processes_of_accelerate
+from setsup.samplers.callers import processes_of_accelerate, refuse_sampler_of_rows
 from setsup.samplers.coverage import Reach, ReachedGroups, SetReach
 from setsup.samplers.docstrings import complete
 from setsup.samplers.draw import Draw
@@ -285,6 +285,7 @@ class Sampler(ABC):
 
     def __iter__(self) -> Iterator[Draw]:
         """Iterate over all draws from step 0."""
+        refuse_sampler_of_rows(self)
         return tell_pass(self.iterate(), self)
 
     def iterate(self, start: int = 0) -> Iterator[Draw]:
@@ -389,6 +390,7 @@ class Shard:
 
     def __iter__(self) -> Iterator[Draw]:
         """Iterate over all draws of this rank."""
+        refuse_sampler_of_rows(self)
         if self.world > 1 and (processes := processes_of_accelerate() or 1) > 1:
             raise SamplerError(
                 f"accelerate would divide the draws of rank {self.rank} among {processes} processes again and lose "

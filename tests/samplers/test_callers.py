@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import setsup
-from setsup.errors import SamplerError
+from setsup.errors import SamplerError, UsageError
 from setsup.samplers.callers import (
     epoch_of_lightning,
     epoch_of_skipping,
@@ -55,6 +55,37 @@ def test_functions_that_are_looked_for_are_there() -> None:
     for package in ("lightning.fabric", "lightning.pytorch"):
         utilities = import_module(f"{package}.utilities.data")
         assert callable(utilities._dataloader_init_kwargs_resolve_sampler)
+
+
+# torch
+
+
+@pytest.mark.filterwarnings("ignore:'set_vital' is deprecated")  # torchdata
+@pytest.mark.parametrize("library", ["torch.utils.data", "torchdata.stateful_dataloader"])
+@pytest.mark.parametrize("options", [{}, {"batch_size": 3}, {"batch_size": 3, "drop_last": True}], ids=str)
+def test_batches_are_not_the_sampler_of_single_rows(library: str, options: dict[str, Any]) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    module = pytest.importorskip(library, reason=f"{library} is not installed")
+    load = getattr(module, "DataLoader" if library.startswith("torch.") else "StatefulDataLoader")
+    rows = torch.utils.data.TensorDataset(torch.arange(len(LABELS)))
+    table = setsup.FactorTable.from_values({"label": LABELS})
+    once = setsup.EpochSampler(table, 4, epochs=1)
+    for batches in (
+        setsup.batch_sampler(LABELS, classes=3, per_class=2),
+        setsup.loading.set_batches(once),
+        once,
+        once.shard(0, 2),
+    ):
+        name = type(batches).__name__
+        with pytest.raises(UsageError, match=f"of this {name} is a batch of rows; pass it as batch_sampler=, without"):
+            next(iter(load(rows, sampler=batches, **options)))
+        assert len(next(iter(load(rows, batch_sampler=batches)))[0]) in (4, 6)
+    labeled, drawn = setsup.batch_sampler(LABELS, classes=3, per_class=2), setsup.loading.set_batches(once)
+    for batches, first in ((labeled, labeled.rows(0)), (drawn, list(once[0]))):
+        with pytest.raises(UsageError, match="pass it as batch_sampler="):
+            len(load(rows, sampler=batches, **options))
+        # a DataLoader that collects nothing takes lists of rows, as torch documents
+        assert next(iter(load(rows, sampler=batches, batch_size=None)))[0].tolist() == first
 
 
 # accelerate
