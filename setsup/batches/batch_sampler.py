@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from setsup.batches.columns import plain_weights
+from setsup.batches.differences import describe_labels
 from setsup.batches.factory import BatchSamplerFactory
 from setsup.batches.labels import label_table
 from setsup.batches.passes import Passes, describe_pass, rounds, share
@@ -180,13 +181,14 @@ class BatchSampler:
         way = read_way(locals())
         column = weights if isinstance(weights, str) else None
         weights = plain_weights(weights)
-        table, names = label_table(labels, way.option, way.columns, column)
+        table, self._names = label_table(labels, way.option, way.columns, column)
         options = {"shuffle": shuffle, "drop_last": drop_last, "on_small_group": on_small_group, "seed": seed}
-        self._sampler, draws = make_sampler(way, table, names, weights=weights, **options)
+        self._sampler, draws = make_sampler(way, table, self._names, weights=weights, **options)
         self._rank, self._world = check_rank(rank, world)
         most = (LAST - 1) // (self._world or 1)
         self._passes = Passes(draws, None if steps is None else check_integer(steps, "steps", SamplerError, 1, most))
-        self._arguments = plain_arguments(way, names, options, self._passes.steps, row_weights(table, weights))
+        self._arguments = plain_arguments(way, self._names, options, self._passes.steps, row_weights(table, weights))
+        self._labels: dict[str, Any] | None = None  # what a state says of them
         epochs = None if epochs is None else check_integer(epochs, "epochs", SamplerError, 1)
         start = check_integer(start, "start", SamplerError, 0, LAST // draws * draws - 1)
         self._progress = Progress(self._passes, start, epochs)
@@ -283,7 +285,10 @@ class BatchSampler:
         """
         place = self._progress.place(delivered, find_ranks(self._rank, self._world).processes)
         position = {"delivered": place.draw, "pass": place.number, "steps": place.done}
-        return {**position, "fingerprint": self._sampler.table.fingerprint, "arguments": dict(self._arguments)}
+        if self._labels is None:
+            self._labels = describe_labels(self._sampler.table, self._names)
+        about = {"fingerprint": self._sampler.table.fingerprint, "labels": copy.deepcopy(self._labels)}
+        return {**position, **about, "arguments": dict(self._arguments)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go to the position of a checkpoint: the next ``iter`` has the rest of its pass, on any number of ranks.
@@ -297,7 +302,7 @@ class BatchSampler:
             If it is not a state of a batch sampler, or was saved with other labels or arguments.
 
         """
-        self._progress.load(read_state(state, self._sampler.table, self._arguments, self._passes))
+        self._progress.load(read_state(state, self._sampler.table, self._names, self._arguments, self._passes))
 
     def rows(self, step: int) -> list[int]:
         """Return the row numbers of a global step: of draw ``step`` of the sampler, without padding.

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from setsup.arrays import Reals
+from setsup.batches.differences import describe_labels, list_differences
 from setsup.batches.passes import Passes, Position, rounds
 from setsup.batches.trainers import Ranks
-from setsup.batches.ways import Way
+from setsup.batches.ways import NUMBERS, WAYS, Way
 from setsup.checks import check_integer, is_integer
-from setsup.errors import SamplerError, abbreviate
+from setsup.errors import SamplerError, abbreviate, listed
 from setsup.factors.table import FactorTable
 from setsup.samplers.steps import LAST
 
@@ -180,7 +181,9 @@ def plain_arguments(
     return found
 
 
-def read_state(state: Any, table: FactorTable, arguments: Mapping[str, Any], passes: Passes) -> Position:
+def read_state(
+    state: Any, table: FactorTable, names: tuple[str, ...], arguments: Mapping[str, Any], passes: Passes
+) -> Position:
     """Position of a state; SamplerError if it is none, or of other labels or arguments."""
     keys = ("delivered", "pass", "steps")
     numbers = [state.get(key) for key in keys] if isinstance(state, Mapping) else []
@@ -192,18 +195,22 @@ def read_state(state: Any, table: FactorTable, arguments: Mapping[str, Any], pas
             "its number of draws as start="
         )
     draw, number, done = whole
-    if not table.has_fingerprint(state["fingerprint"]):
-        raise SamplerError(
-            f"the state was saved for labels with the fingerprint {state['fingerprint']}, but the labels of this batch "
-            f"sampler have {table.fingerprint}; load the state into a batch sampler of the same labels, in the same "
-            "order"
-        )
     saved = state["arguments"]
-    other = [name for name in {**saved, **arguments} if saved.get(name) != arguments.get(name)]
-    if other:
+    then, now = _different_arguments(saved, arguments)
+    others = f"{then}, but this batch sampler has {now}"
+    if not table.has_fingerprint(state["fingerprint"]):
+        how = _different_labels(state.get("labels"), table, names, arguments)
+        if how or saved.get("weights") == arguments.get("weights"):  # else a column of weights makes other labels
+            labels = ", ".join(how) or "the same values in another order"
+            raise SamplerError(
+                f"the state at draw {draw:,} was saved with other labels ({labels})"
+                f"{f', and with {others}' if then else ''}; load it into a batch sampler of the same labels, in the "
+                f"same order{', with the same arguments' if then else ''}"
+            )
+    if then:
         raise SamplerError(
-            f"the state at draw {draw:,} was saved with {_words(saved, other)}, but this batch sampler has "
-            f"{_words(arguments, other)}; create it with the same arguments, or pass start={draw} to begin there"
+            f"the state at draw {draw:,} was saved with {others}; create it with the same arguments, or pass "
+            f"start={draw} to begin there"
         )
     if passes.steps is None and not number * passes.draws <= draw <= (number + 1) * passes.draws:
         raise SamplerError(
@@ -211,6 +218,30 @@ def read_state(state: Any, table: FactorTable, arguments: Mapping[str, Any], pas
             f"the state of another checkpoint, or pass start={draw}"
         )
     return Position(number, draw, done)
+
+
+def _different_labels(
+    saved: Any, table: FactorTable, names: tuple[str, ...], arguments: Mapping[str, Any]
+) -> list[str]:
+    """What differs between the labels of a state and a table, in words; none where these are the same in any order."""
+    if saved is None:
+        return ["which ones, a state of an earlier version does not say"]
+    found = list_differences(saved, describe_labels(table, names), "domains" if "domains" in arguments else "classes")
+    if not found and not names:
+        return ["as many rows, but other values or another order"]
+    if not found and len(table.names) > len(names) and "weights" not in arguments:
+        return [f"the same values of {listed(names)} in another order, or other values of another column"]
+    return found
+
+
+def _different_arguments(saved: Mapping[str, Any], present: Mapping[str, Any]) -> tuple[str, str]:
+    """What differs between arguments, as the caller writes them; where batches are drawn in another way, that alone."""
+    other = [name for name in {**saved, **present} if saved.get(name) != present.get(name)]
+    ways = [next((name for name in WAYS if name in one), None) for one in (saved, present)]
+    if ways[0] != ways[1]:
+        then, now = ([name for name in NUMBERS if name in one] for one in (saved, present))
+        return _words(saved, then), _words(present, now)
+    return _words(saved, other), _words(present, other)
 
 
 def _words(arguments: Mapping[str, Any], names: list[str]) -> str:

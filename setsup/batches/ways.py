@@ -22,12 +22,15 @@ from setsup.samplers.sampler import Sampler
 from setsup.samplers.sets import SetSampler
 from setsup.samplers.triplets import TripletSampler
 
-__all__ = ["WAYS", "Way", "make_sampler", "read_way"]
+__all__ = ["NUMBERS", "WAYS", "Way", "make_sampler", "read_way"]
 
 WAYS = ("classes", "domains", "batch_size", "pairs", "triplets", "episodes")
 """Arguments of which exactly one says how batches are drawn."""
 
 _ROWS_OF_EACH = {"classes": "per_class", "domains": "per_domain"}
+NUMBERS = (*WAYS, *_ROWS_OF_EACH.values())
+"""Arguments that say how many rows a batch has."""
+
 _NAMED = {"classes": "class", "domains": "domain"}
 
 

@@ -257,13 +257,71 @@ def test_repeated_draws_are_in_the_report() -> None:
 def test_states_of_others_are_refused() -> None:
     batches = setsup.batch_sampler(LABELS, batch_size=4)
     state = batches.state_dict()
-    with pytest.raises(SamplerError, match="load the state into a batch sampler of the same labels"):
+    with pytest.raises(SamplerError, match="load it into a batch sampler of the same labels"):
         setsup.batch_sampler(LABELS[::-1], batch_size=4).load_state_dict(state)
     for wrong in ({"delivered": 3}, None, {**state, "pass": -1}, {**state, "steps": 1.5}):
         with pytest.raises(SamplerError, match=r"as state_dict\(\) returns them"):
             batches.load_state_dict(wrong)
     with pytest.raises(SamplerError, match="draw 40 lies outside pass 0, which has 15 draws"):
         batches.load_state_dict({**state, "delivered": 40})
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "message"),
+    [
+        (LABELS[:-1], {}, r"other labels \(61 rows then, 60 now\); load it into"),
+        ([*LABELS, "new", "new"], {}, r"\(61 rows then, 63 now, 7 classes of label then, 8 now\)"),
+        ([f"{label}!" for label in LABELS], {}, r"\(as many classes of label, but other values\)"),
+        ([*LABELS[:-1], LABELS[1]], {}, r"\(as many rows, but other numbers of rows in the classes of label\)"),
+        (LABELS[::-1], {}, r"\(the same values in another order\); load it into .*, in the same order$"),
+        (
+            LABELS[::-1],
+            {"seed": 3},
+            r"another order\), and with seed=0, but this batch sampler has seed=3; load it into",
+        ),
+        (
+            LABELS[::-1],
+            {"domains": 3, "per_domain": 2},
+            "with classes=3, per_class=2, but .* has domains=3, per_domain=2;",
+        ),
+        (LABELS[:8], {"batch_size": 4}, r"61 rows then, 8 now.* with classes=3, per_class=2, but .* has batch_size=4;"),
+        (LABELS[:9], {"domains": 3, "per_domain": 1}, r"\(61 rows then, 9 now\)"),
+        (LABELS[:3] * 9, {"domains": 3, "per_domain": 1}, r"\(61 rows then, 27 now, 7 domains of label then, 3 now\)"),
+    ],
+)
+def test_a_state_of_other_labels_says_what_differs(labels: list[Any], options: dict[str, Any], message: str) -> None:
+    state = json.loads(json.dumps(setsup.batch_sampler(LABELS, classes=3, per_class=2).state_dict()))
+    ways = {"domains", "batch_size"} & set(options)
+    call: dict[str, Any] = options if ways else {"classes": 3, "per_class": 2, **options}
+    with pytest.raises(SamplerError, match=message) as caught:
+        setsup.batch_sampler(labels, **call).load_state_dict(state)
+    assert "\n" not in str(caught.value)
+
+
+def test_of_columns_a_state_says_which_differ() -> None:
+    columns: dict[str, list[Any]] = {"y": LABELS, "w": [1.0] * len(LABELS)}
+    call: dict[str, Any] = {"classes": {"y": 3}, "per_class": 2}
+    weighted = setsup.batch_sampler(columns, **call, weights="w").state_dict()
+    with pytest.raises(SamplerError, match=r"was saved with weights with the digest .*; create it with the same argu"):
+        setsup.batch_sampler({**columns, "w": [2.0] * len(LABELS)}, **call, weights="w").load_state_dict(weighted)
+    table = setsup.FactorTable.from_values({"y": LABELS, "z": LABELS})
+    with pytest.raises(SamplerError, match=r"values of y in another order, or other values of another column\)"):
+        setsup.batch_sampler(setsup.FactorTable.from_values({"y": LABELS, "z": LABELS[::-1]}), **call).load_state_dict(
+            setsup.batch_sampler(table, **call).state_dict()
+        )
+
+
+def test_a_state_of_an_earlier_version_loads_and_is_refused_without_what_differs() -> None:
+    state = setsup.batch_sampler(LABELS, classes=3, per_class=2, start=4).state_dict()
+    for labels in (None, 3, [], {"rows": "many"}, {"columns": 2}):
+        earlier = {**state, "labels": labels}
+        if labels is None:
+            del earlier["labels"]
+        resumed = setsup.batch_sampler(LABELS, classes=3, per_class=2)
+        resumed.load_state_dict(earlier)
+        assert next(iter(resumed)) == resumed.rows(4)
+        with pytest.raises(SamplerError, match=r"^the state at draw 4 was saved with other labels \(.*; load it into"):
+            setsup.batch_sampler(LABELS[::-1], classes=3, per_class=2).load_state_dict(earlier)
 
 
 def test_at_the_start_of_a_selected_pass_a_state_says_that_pass() -> None:
