@@ -92,10 +92,11 @@ class BatchSampler:
     batch_size : int, optional
         Rows per batch.
     shuffle : bool
-        For ``batch_size``: whether each pass has a different random order, or the order of the rows.
+        For ``batch_size``: whether each pass has a different random order, or the order of the rows. Other ways of
+        drawing are random, so False is an error there.
     drop_last : bool
         For ``batch_size``: leave out the last rows of a pass that do not fill a batch; otherwise its last batch is
-        smaller. Other ways of drawing do not have partial batches.
+        smaller. Other ways of drawing have no partial batches, so False is an error there.
     weights : (rows,) float or str, optional
         Relative probability of each row within its class, or among all rows; or the column that contains it, which is
         stored as 32-bit floats. Rows of weight 0, and of unknown weight, are never drawn.

@@ -179,6 +179,11 @@ def make_sampler(
             f"shuffle=False applies only to batch_size=, which can draw rows in order; {way.option}= draws at random, "
             "so leave out shuffle="
         )
+    if not drop_last:
+        raise SamplerError(
+            f"drop_last=False applies only to batch_size=, whose passes may end in a smaller batch; {way.option}= has "
+            "only whole batches, so leave out drop_last="
+        )
     rows = _check_groups(way, table, names, weights, on_small_group)
     options = {"weights": weights, "on_small_group": on_small_group, "seed": seed}
     return _MAKERS[way.option](way, table, names, options), max(rows // way.rows, 1)

@@ -368,7 +368,6 @@ def test_a_state_of_other_arguments_is_refused_by_their_names(other: dict[str, A
     state = json.loads(json.dumps(setsup.batch_sampler(LABELS, **call).state_dict()))
     with pytest.raises(SamplerError, match=message + ".*or pass start=0"):
         setsup.batch_sampler(LABELS, **(call | other)).load_state_dict(state)
-    setsup.batch_sampler(LABELS, **call, drop_last=False).load_state_dict(state)  # which classes= does not read
 
 
 def test_a_state_knows_weights_of_any_numbers_by_their_values() -> None:
