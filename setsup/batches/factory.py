@@ -66,8 +66,8 @@ class BatchSamplerFactory:
                 return dataset[name], {}
         raise SamplerError(
             f"the dataset has none of the label columns {listed(names)} (its columns are "
-            f"{listed(columns) or 'none'}); name the label column, as in {self._way.option}={{'label': "
-            f"{self._way.numbers[0]}}}"
+            f"{listed(columns) or 'none'}); name the label column, as in "
+            f"{self._way.option}={{'label': {_number(self._way)}}}"
         )
 
 
@@ -75,5 +75,9 @@ def _describe(way: Way) -> str:
     """What a batch of a way of drawing is."""
     if way.option in ("classes", "domains"):
         return f"a batch of {way.option}={way.numbers[0]} with {way.each} rows each"
-    shown = way.numbers if way.option == "episodes" else way.numbers[0]
-    return f"a batch of {way.option}={shown}"
+    return f"a batch of {way.option}={_number(way)}"
+
+
+def _number(way: Way) -> object:
+    """What the argument of a way of drawing is, without the name of a column."""
+    return way.numbers if way.option == "episodes" else way.numbers[0]

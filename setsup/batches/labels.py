@@ -87,8 +87,8 @@ def column_names(labels: Any) -> Columns | None:
 def _single(labels: Any, option: str, columns: Columns | None, weights: str | None) -> tuple[FactorTable, Columns]:
     if columns:
         raise SamplerError(
-            f"{option} names the column {listed(map(str, columns))}, but labels is a single column; pass the number "
-            f"alone, or labels as a mapping such as {{{str(columns[0])!r}: …}}"
+            f"{option} names the column {listed(map(str, columns))}, but labels is a single column; leave out the "
+            f"name, or pass labels as a mapping such as {{{str(columns[0])!r}: …}}"
         )
     if weights is not None:
         raise SamplerError(

@@ -131,16 +131,17 @@ def _column_of(option: str, value: Any) -> tuple[tuple[Any, ...] | None, Any]:
     """Columns and number of ``8``, ``{"identity": 8}`` or ``{("identity", "camera"): 8}``."""
     if not isinstance(value, Mapping):
         return None, value
+    one, what = ("(5, 1, 15)", "(ways, shots, queries)") if option == "episodes" else ("8", "a number")
     if len(value) != 1:
         raise SamplerError(
-            f"{option} must be a number, or one column with its number, such as {{'identity': 8}}, not "
-            f"{abbreviate(value)}; for combinations of columns, pass {{('identity', 'camera'): 8}}"
+            f"{option} must be {what}, or one column with it, such as {{'identity': {one}}}, not {abbreviate(value)}; "
+            f"for combinations of columns, pass {{('identity', 'camera'): {one}}}"
         )
     ((name, number),) = value.items()
     columns = name if isinstance(name, tuple) else (name,)
     if not columns:
         raise SamplerError(
-            f"{option} contains an empty tuple of columns; pass at least one column, such as {{'identity': 8}}"
+            f"{option} contains an empty tuple of columns; pass at least one column, such as {{'identity': {one}}}"
         )
     return columns, number
 
@@ -148,7 +149,8 @@ def _column_of(option: str, value: Any) -> tuple[tuple[Any, ...] | None, Any]:
 def _episode(value: Any) -> tuple[int, int, int]:
     if not isinstance(value, list | tuple) or len(value) != 3:
         raise SamplerError(
-            f"episodes must be (ways, shots, queries), such as (5, 1, 15), not {abbreviate(value)}; pass three integers"
+            "episodes must be (ways, shots, queries), the numbers of classes and of support and query rows per class, "
+            f"such as (5, 1, 15), not {abbreviate(value)}; pass a tuple or list of three integers"
         )
     names = ("the ways of episodes", "the shots of episodes", "the queries of episodes")
     ways, shots, queries = (
@@ -230,6 +232,8 @@ def _check_groups(way: Way, table: FactorTable, names: tuple[str, ...], weights:
         )
     if len(sizes) < way.classes:
         which = f"the {len(sizes):,} of {of} with enough rows for {way.each_name}" if few.any() else f"the {of}"
+        if way.option == "episodes":
+            raise SamplerError(f"the {way.classes:,} ways of episodes= exceed {which}; lower its first number")
         raise SamplerError(f"{way.option}={way.classes} exceeds {which}; lower {way.option}=")
     return int(sizes.sum())
 

@@ -31,7 +31,7 @@ from setsup.datasets.adapters.splits import open_split
 from setsup.datasets.dataset import Dataset
 from setsup.datasets.described import DescribedImages, open_described
 from setsup.datasets.published import check_published
-from setsup.errors import DataError, did_you_mean
+from setsup.errors import DataError, LibraryError, did_you_mean
 from setsup.files import Manifest, read_manifest
 from setsup.files.expand_user import expanded
 from setsup.files.manifests.packages import (
@@ -281,7 +281,7 @@ def _needed(name: str) -> Iterator[None]:
         manifest = load_manifest(name) if name in manifest_names() else None
         if manifest is None or (error.name or "setsup").partition(".")[0] == "setsup":
             raise
-        raise DataError(
+        raise LibraryError(
             f"{name} requires {error.name}, which is not installed: "
             f"{extra_command(manifest.extra) if manifest.extra else f'pip install {error.name}'}"
         ) from error

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from setsup.arrays import Array
 from setsup.checks import check_integer, explains_foreign
 from setsup.datasets.dataset import Dataset, Modality
-from setsup.errors import SamplerError, SetsupError, abbreviate
+from setsup.errors import LibraryError, SamplerError, SetsupError, abbreviate
 from setsup.factors.column_storage import check_rows
 from setsup.loading.batch import Batch
 from setsup.optional import extra_command
@@ -24,19 +25,20 @@ _log = logging.getLogger("setsup")
 _BLOCK = 64  # steps drawn at a time
 
 
-def _torch() -> Any:
+def _torch(what: str, instead: str = "") -> Any:
     try:
-        import torch
-    except ImportError:
-        raise SetsupError(f"torch is not installed: {extra_command('torch')}, or pass to='numpy' for arrays") from None
-    return torch
+        return import_module("torch")
+    except ImportError as error:
+        raise LibraryError(
+            f"{what} requires torch, which is not installed: {extra_command('torch')}{instead}"
+        ) from error
 
 
 class TensorConverter:
     """Converts batches of arrays to batches of tensors on one device."""
 
     def __init__(self, to: str) -> None:
-        self._torch, self._to = _torch(), to
+        self._torch, self._to = _torch("a batch of tensors", ", or pass to='numpy' for arrays"), to
         try:
             self.device = None if to in ("torch", "cpu") else self._torch.device(to)
         except RuntimeError:
@@ -115,7 +117,9 @@ def as_torch(dataset: Dataset) -> TorchRows:
     Raises
     ------
     SetsupError
-        If this is not a dataset, or torch is not installed.
+        If this is not a dataset.
+    LibraryError
+        If torch is not installed.
 
     Examples
     --------
@@ -130,7 +134,7 @@ def as_torch(dataset: Dataset) -> TorchRows:
             f"as_torch requires a dataset, such as the result of setsup.load, not {type(dataset).__name__}; pass "
             "samplers to set_batches"
         )
-    _torch()
+    _torch("as_torch")
     return TorchRows(dataset)
 
 

@@ -185,9 +185,19 @@ def test_weights_may_be_a_tensor_with_a_gradient() -> None:
         ({"classes": 2, "per_class": "2"}, "per_class must be an integer from 1"),
         ({"batch_size": 0}, "batch_size must be an integer from 1"),
         ({"batch_size": {"label": 3}}, "batch_size must be an integer from 1"),
-        ({"episodes": 5}, r"episodes must be \(ways, shots, queries\)"),
+        ({"episodes": 5}, r"episodes must be \(ways, shots, queries\).*not 5; pass a tuple or list of three integers"),
+        ({"episodes": (5, 1)}, r"such as \(5, 1, 15\), not \(5, 1\); pass a tuple or list of three integers"),
+        (
+            {"episodes": {"a": (5, 1, 2), "b": (5, 1, 2)}},
+            r"episodes must be \(ways, shots, queries\), or one column with it, such as {'identity': \(5, 1, 15\)}",
+        ),
+        ({"episodes": {(): (5, 1, 2)}}, r"an empty tuple of columns; pass at least one .*{'identity': \(5, 1, 15\)}"),
+        ({"episodes": (13, 1, 2)}, "the 13 ways of episodes= exceed the 12 classes of label; lower its first number"),
         ({"episodes": (5, 0, 1)}, "the shots of episodes must be an integer from 1"),
-        ({"classes": {"a": 1, "b": 1}, "per_class": 1}, "must be a number, or one column with its number"),
+        (
+            {"classes": {"a": 1, "b": 1}, "per_class": 1},
+            "must be a number, or one column with it, such as {'identity': 8}",
+        ),
         ({"classes": {"label": 5}, "per_class": 2}, "classes names the column label, but labels is a single column"),
         ({"batch_size": 4, "weights": "importance"}, "names a column, but labels is a single column"),
         ({"batch_size": 4, "weights": [1.0]}, "weights must have shape"),
@@ -216,7 +226,10 @@ def test_weights_may_be_a_tensor_with_a_gradient() -> None:
         ({"triplets": 2, "on_small_group": "short"}, "on_small_group"),
         ({"classes": 2, "per_class": 2, "shuffle": False}, "shuffle=False applies only to batch_size="),
         ({"batch_size": 4, "shuffle": 3}, "shuffle must be"),
-        ({"classes": 2, "per_class": 2, "drop_last": False}, r"drop_last=False applies only to batch_size=.*; classes="),
+        (
+            {"classes": 2, "per_class": 2, "drop_last": False},
+            r"drop_last=False applies only to batch_size=.*; classes=",
+        ),
         ({"pairs": 2, "drop_last": False}, "pairs= has only whole batches, so leave out drop_last="),
         ({"classes": 2, "per_class": 2, "drop_last": 0}, "drop_last must be"),
         ({"batch_size": 4, "epochs": 0}, "epochs must be an integer of at least 1"),
@@ -312,3 +325,5 @@ def test_a_factory_says_what_does_not_fit() -> None:
         make(Texts(), batch_size=16, valid_label_columns=["label"])
     with pytest.raises(SamplerError, match=r"columns score, scores \(its columns are text, topic, label\); name the"):
         make(Texts(), batch_size=15, valid_label_columns=["score", "scores"])
+    with pytest.raises(SamplerError, match=r"name the label column, as in episodes={'label': \(5, 1, 2\)}"):
+        setsup.batch_sampler.factory(episodes=(5, 1, 2))(Texts(), valid_label_columns=["scores"])

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import pickle
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 import setsup
 from setsup.datasets.dataset import Dataset, Modality, fetch_request
-from setsup.errors import SamplerError
+from setsup.errors import LibraryError, SamplerError
 from setsup.factors import FactorTable
 from setsup.loading.ring import Ring
 from setsup.loading.torch import TensorConverter
@@ -402,6 +403,17 @@ def test_set_batches_have_the_length_of_their_sampler(shapes, sets) -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is such a device")
+def test_without_torch_every_way_to_tensors_raises_the_error_of_missing_libraries(
+    shapes, sets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
+    for call in (lambda: setsup.loader(shapes, sets), lambda: setsup.loading.as_torch(shapes)):
+        with pytest.raises(LibraryError, match="requires torch, which is not installed: pip install") as caught:
+            call()
+        assert str(caught.value.hint).startswith("pip install ")
+    assert next(iter(setsup.loader(shapes, sets, to="numpy")))["image"].dtype == np.uint8
+
+
 def test_a_device_that_is_not_there_is_one_sentence(shapes, sets) -> None:
     with pytest.raises(setsup.SetsupError, match="device 'cuda:0' is not available"):
         setsup.loader(shapes, sets, to="cuda:0")

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from setsup.errors import DamagedFile, DataError, SetsupError
+from setsup.errors import DamagedFile, DataError, LibraryError
 from setsup.files.lfs import refuse_pointer
 from setsup.methods.networks.keras_files import SIGNATURE, load_keras
 from setsup.optional import extra_command
@@ -55,7 +55,7 @@ def _load(path: Path) -> Any:
             source = path if head.startswith(b"PK") else io.BytesIO(path.read_bytes())
             return torch.load(source, map_location="cpu", weights_only=True)
     except ImportError:
-        raise SetsupError(f"{path} requires safetensors, which is not installed: {extra_command('train')}") from None
+        raise LibraryError(f"{path} requires safetensors, which is not installed: {extra_command('train')}") from None
     except Exception as error:  # the unpickler meets damaged bytes with errors of many kinds
         refused = re.search(r"GLOBAL ([\w.]+)", str(error)) if isinstance(error, pickle.UnpicklingError) else None
         if refused:
