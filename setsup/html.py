@@ -28,9 +28,9 @@ def text(value: object, longest: int = _LONGEST) -> str:
     return escape(_printable(cut))
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str, plural: str = "") -> str:
     """Write a number of things, such as ``1 row`` and ``2,000 rows``."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def block(title: object, *parts: str) -> str:

@@ -2,14 +2,14 @@
 
 import copy
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from setsup.batches.columns import plain_weights
 from setsup.batches.differences import describe_labels
 from setsup.batches.factory import BatchSamplerFactory
 from setsup.batches.labels import label_table
-from setsup.batches.passes import Passes, describe_pass, rounds, share
+from setsup.batches.passes import Passes, rounds, share
+from setsup.batches.report import describe_batches
 from setsup.batches.state import Progress, plain_arguments, read_state
 from setsup.batches.trainers import check_rank, find_ranks, warn_of_lone_ranks
 from setsup.batches.ways import make_sampler, read_way
@@ -24,7 +24,7 @@ from setsup.samplers.callers import (
     refuse_sampler_of_rows,
 )
 from setsup.samplers.report import Report
-from setsup.samplers.row_arguments import row_weights
+from setsup.samplers.row_arguments import row_weights, weight_words
 from setsup.samplers.sampler import Sampler
 from setsup.samplers.steps import LAST
 
@@ -185,6 +185,7 @@ class BatchSampler:
         table, self._names = label_table(labels, way.option, way.columns, column)
         options = {"shuffle": shuffle, "drop_last": drop_last, "on_small_group": on_small_group, "seed": seed}
         self._sampler, draws = make_sampler(way, table, self._names, weights=weights, **options)
+        self._way, self._weights = way, weight_words(weights)
         self._rank, self._world = check_rank(rank, world)
         most = (LAST - 1) // (self._world or 1)
         self._passes = Passes(draws, None if steps is None else check_integer(steps, "steps", SamplerError, 1, most))
@@ -318,8 +319,8 @@ class BatchSampler:
 
     def report(self) -> Report:
         """Report what is drawn, what never is, and how passes are divided among the ranks there are now."""
-        report, ranks = self._sampler.report(), find_ranks(self._rank, self._world)
-        return replace(report, notes=[*report.notes, *describe_pass(self._passes, ranks.processes)])
+        processes = find_ranks(self._rank, self._world).processes
+        return describe_batches(self._sampler, self._way, self._passes, processes, self._weights)
 
     @staticmethod
     def factory(**options: Any) -> BatchSamplerFactory:

@@ -149,15 +149,17 @@ def describe_pass(passes: Passes, processes: int) -> list[str]:
     Examples
     --------
     >>> describe_pass(Passes(10), 3)[0]
-    'a pass has 10 draws, 4 for each of 3 ranks'
+    'a pass has 10 batches, 4 for each of 3 ranks'
 
     """
     draws = passes.length(processes)
     each = f", {rounds(draws, processes):,} for each of {processes:,} ranks" if processes > 1 else ""
-    notes = [f"a pass has {counted(draws, 'draw')}{each}"]
+    notes = [f"a pass has {counted(draws, 'batch', 'batches')}{each}"]
     if idle := count_repeats(draws, processes):
         last = "rank has" if idle == 1 else "ranks have"
-        notes.append(f"{idle:,} {last} no draw left in the last round of a pass, and repeat{'s' * (idle == 1)} one")
+        notes.append(
+            f"{idle:,} {last} no batch left in the last round of a pass, and repeat{'s' * (idle == 1)} the last one"
+        )
     return notes
 
 

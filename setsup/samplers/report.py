@@ -19,6 +19,7 @@ __all__ = [
     "by_weight",
     "list_counts",
     "span",
+    "write_number",
 ]
 
 
@@ -32,7 +33,7 @@ def list_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "none"
 
 
-def _number(log10: float) -> str:
+def write_number(log10: float) -> str:
     """Write a number that is given by its decimal logarithm."""
     return f"{10**log10:,.0f}" if log10 < 6 else f"about 10^{log10:.1f}"
 
@@ -104,7 +105,7 @@ class Entry:
         lines.append(f"  rows never drawn: {list_counts(lost)}")
         if not math.isnan(self.log10_sets):
             shared = "" if math.isnan(self.shared_rows) else f"; two sets share {self.shared_rows:.3g} rows on average"
-            lines.append(f"  distinct sets: {_number(self.log10_sets)}{shared}")
+            lines.append(f"  distinct sets: {write_number(self.log10_sets)}{shared}")
         if self.distinct:
             kind = "about " if self.estimated else ""
             values = ", ".join(f"{name} {kind}{count:.1f}" for name, count in self.distinct.items())
@@ -178,7 +179,7 @@ class AnchorEntry:
         if self.unreachable is not None:
             lines.append(f"  rows never drawn: {f'{self.unreachable:,}' if self.unreachable else 'none'}")
         lines.append(
-            f"  distinct combinations of an anchor with {' and '.join(self.partners)}: {_number(self.log10_sets)}"
+            f"  distinct combinations of an anchor with {' and '.join(self.partners)}: {write_number(self.log10_sets)}"
         )
         return lines
 
@@ -231,7 +232,7 @@ class PairEntry:
         rows = f"{feasible[least]:,}"
         if feasible[least] != feasible[most]:
             rows = f"{rows} ({least}) to {feasible[most]:,} ({most})"
-        lines.append(f"  rows with a partner: {rows} of {self.rows:,}; ordered pairs: {_number(self.log10_pairs)}")
+        lines.append(f"  rows with a partner: {rows} of {self.rows:,}; ordered pairs: {write_number(self.log10_pairs)}")
         infeasible = [names for names in self.anchors if names not in feasible]
         if infeasible:
             lines.append(f"  infeasible: {_some(infeasible)}")

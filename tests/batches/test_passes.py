@@ -244,11 +244,11 @@ def test_passes_end_with_epochs_and_say_so_once(caplog: pytest.LogCaptureFixture
 
 def test_repeated_draws_are_in_the_report() -> None:
     one = setsup.batch_sampler(LABELS, batch_size=4)
-    assert one.report().notes[-1] == "a pass has 15 draws"
+    assert one.report().notes[-1] == "a pass has 15 batches"
     four = setsup.batch_sampler(LABELS, batch_size=4, rank=0, world=4)
     assert four.report().notes[-2:] == [
-        "a pass has 15 draws, 4 for each of 4 ranks",
-        "1 rank has no draw left in the last round of a pass, and repeats one",
+        "a pass has 15 batches, 4 for each of 4 ranks",
+        "1 rank has no batch left in the last round of a pass, and repeats the last one",
     ]
     counts = Counter(step for rank in range(4) for step in share(0, 15, rank, 4, 0, len(four)).tolist())
     assert counts == Counter(range(15)) + Counter({14: 1})
