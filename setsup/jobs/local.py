@@ -89,7 +89,8 @@ class LocalPool:
                 f"a worker process ended {how} for the second time while it was working on {unit}, "
                 + cause(how, "use fewer processes, or one process to see the original error")
             )
-        _log.warning("a worker process ended %s while it was working on %s; starting it again", how, unit)
+        again = cause(how, "starting it again")
+        _log.warning("a worker process ended %s while it was working on %s, %s", how, unit, again)
         self._waiting.appendleft(number)
         self._start()
 

@@ -89,14 +89,30 @@ class MessageProcess(Process):
         return super().end(patience)
 
 
+_CRASHES = ("by SIGSEGV", "by SIGABRT", "by SIGFPE", "by SIGILL")
+
+
 def cause(how: str, advice: str) -> str:
-    """Say what most likely ended a process, and what to do."""
+    """Say what most likely ended a process, and what to do.
+
+    Examples
+    --------
+    >>> cause("by SIGKILL", "use fewer processes")
+    'most likely killed by the operating system because memory ran out; use fewer processes'
+
+    """
     if how == "by SIGBUS":
         return (
             "most likely because a memory-mapped file was truncated or could not be read; make sure that nothing "
             "writes to the files of the dataset, restore them, and start again"
         )
-    return f"possibly because it ran out of memory; {advice}"
+    if how == "by SIGKILL":
+        return f"most likely killed by the operating system because memory ran out; {advice}"
+    if how in _CRASHES:
+        return f"because compiled code in it crashed; {advice}"
+    if how.startswith("by "):
+        return f"possibly stopped by another program; {advice}"
+    return f"possibly by code that it ran; {advice}"
 
 
 def serve(module: str, numbers: Sequence[int]) -> None:
