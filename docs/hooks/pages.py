@@ -1,9 +1,11 @@
 """What the build adds to the pages: cards of datasets, pictures, help texts and tables, so that none can be outdated.
 
-A line ``<!-- setsup: NAME words -->`` in a page is replaced by what ``BLOCKS[NAME]`` makes of the words.
+A line ``<!-- setsup: NAME words -->`` in a page is replaced by what ``BLOCKS[NAME]`` makes of the words, and so is the
+sentence below it, which tells readers of the file what is missing there. ``python docs/hooks/pages.py FILE`` prints a
+page with these parts.
 """
 
-import re
+import sys
 from collections.abc import Callable, Iterable
 from itertools import groupby
 from pathlib import Path
@@ -16,6 +18,7 @@ import extras
 import figures
 import gallery
 import listings
+import notices
 import pictures
 import planning
 import presets
@@ -47,7 +50,6 @@ BLOCKS: dict[str, Callable[[str], str]] = {
     "shared": lambda words: presets.shared(),
     "subcommands": lambda words: subcommands.table(),
 }
-_MARK = re.compile(r"^<!-- setsup: (\w+) ?(.*?) -->$", re.MULTILINE)
 
 
 def on_config(config: Any) -> Any:
@@ -92,8 +94,12 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Put in what the marks of a page name."""
-    return _MARK.sub(lambda mark: BLOCKS[mark[1]](mark[2]), markdown)
+    return notices.MARK.sub(lambda mark: BLOCKS[mark[1]](mark[2]), markdown)
 
 
 def _included(path: Path) -> str:
     return path.read_text(encoding="utf-8").replace("](docs/", "](")  # links of the repository's root
+
+
+if __name__ == "__main__":
+    print(on_page_markdown(Path(sys.argv[1]).read_text(encoding="utf-8")))

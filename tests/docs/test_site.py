@@ -225,3 +225,29 @@ def test_a_site_that_loads_from_elsewhere_or_hides_a_page_or_has_a_large_one_is_
     (tmp_path / "other").mkdir()
     with pytest.raises(PluginError, match=r"^the search for 'conda' finds nothing, not install$"):
         built.on_post_build({"site_dir": str(site(tmp_path / "other", without))})
+
+
+@pytest.mark.long("documented pages and examples")
+def test_pages_say_below_each_mark_what_the_built_page_shows_there_and_the_built_page_does_not() -> None:
+    import notices
+    import pages
+
+    marks = 0
+    for page in sorted(DOCS.rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        place = page.relative_to(DOCS).as_posix()
+        assert notices.with_notices(text, page) == text, f"docs/{place}: run `python docs/hooks/notices.py`"
+        lines = text.splitlines()
+        for number, line in enumerate(lines):
+            if line.startswith("<!-- setsup: "):
+                marks += 1
+                assert lines[number + 1].startswith("> The built page shows "), f"docs/{place}, line {number + 2}"
+        for link in re.findall(r"^> .*?\]\((.*?)\)", text, re.MULTILINE):
+            assert (page.parent / link).exists(), f"docs/{place}: {link}"
+    assert marks > 90
+    assert set(pages.BLOCKS) == {*notices._COMMANDS, *notices._PARTS, "include", "part"}
+    text = (DOCS / "install.md").read_text(encoding="utf-8")
+    built = pages.on_page_markdown(text)
+    assert "The built page shows" in text
+    assert "The built page shows" not in built
+    assert "| `torch`, `kornia` |" in built
