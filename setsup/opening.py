@@ -158,8 +158,8 @@ def open(
     """
     check_arguments(open, locals(), DataError)
     kind = kind or find_kind(source)
-    if kind in ("table", "arrays", "manifest") and (close := _similar(source)):
-        if not os.path.lexists(expanded(source)):
+    if kind in ("table", "arrays", "manifest") and not os.path.lexists(expanded(source)):
+        if close := _similar(source):
             raise DataError(f"{source} does not exist{suggest(close)}", file=source)
     if kind == "benchmark":
         return load(str(source), root, split, where, **options)

@@ -282,7 +282,7 @@ class BatchSampler:
         Raises
         ------
         SamplerError
-            If more batches are said to have arrived than were requested.
+            If more batches are said to have arrived than were requested, or none after a pass has ended.
 
         """
         place = self._progress.place(delivered, find_ranks(self._rank, self._world).processes)

@@ -55,6 +55,11 @@ class Pass:
         if delivered is not None:
             most = rounds(self.requested * self.world, self.processes)
             draws = check_integer(delivered, _DELIVERED, SamplerError, 0, most) * self.processes
+            if self.ended and most and not draws:
+                raise SamplerError(
+                    "delivered=0 may mean the pass that has ended or the one that comes next; leave out delivered= "
+                    "after a loop, or call set_epoch with the number of the next pass first"
+                )
             # also where these are all: only the loop knows whether it went on to the next pass
             return passes.after(self.begin, draws, self.processes)
         place = passes.after(self.begin, self.requested * self.world, self.processes)

@@ -166,6 +166,20 @@ def test_the_batches_that_arrived_count_where_more_were_requested() -> None:
         unused.state_dict(delivered=1)
 
 
+def test_before_a_loop_no_batches_have_arrived_only_where_that_is_clear() -> None:
+    batches = setsup.batch_sampler(LABELS, batch_size=4)
+    assert batches.state_dict(delivered=0) == batches.state_dict()
+    list(batches)
+    with pytest.raises(SamplerError, match=r"delivered=0 may mean the pass that has ended .*; leave out delivered="):
+        batches.state_dict(delivered=0)  # a loop of no worker processes has requested nothing yet
+    assert batches.state_dict()["pass"] == 1
+    batches.set_epoch(1)
+    assert batches.state_dict(delivered=0) == batches.state_dict()
+    assert batches.state_dict()["delivered"] == len(batches)
+    next(iter(batches))
+    assert batches.state_dict(delivered=0)["delivered"] == len(batches), "requested, but not arrived"
+
+
 def test_start_counts_draws_of_all_ranks() -> None:
     wanted = stream({"batch_size": 4}, 2)
     for start in (0, 7, 14, 15, 20):
