@@ -227,10 +227,8 @@ def test_a_site_that_loads_from_elsewhere_or_hides_a_page_or_has_a_large_one_is_
         built.on_post_build({"site_dir": str(site(tmp_path / "other", without))})
 
 
-@pytest.mark.long("documented pages and examples")
-def test_pages_say_below_each_mark_what_the_built_page_shows_there_and_the_built_page_does_not() -> None:
+def test_pages_say_below_each_mark_what_the_built_page_shows_there() -> None:
     import notices
-    import pages
 
     marks = 0
     for page in sorted(DOCS.rglob("*.md")):
@@ -245,6 +243,13 @@ def test_pages_say_below_each_mark_what_the_built_page_shows_there_and_the_built
         for link in re.findall(r"^> .*?\]\((.*?)\)", text, re.MULTILINE):
             assert (page.parent / link).exists(), f"docs/{place}: {link}"
     assert marks > 90
+
+
+@pytest.mark.long("documented pages and examples")
+def test_a_built_page_has_the_part_in_place_of_the_sentence_about_it() -> None:
+    import notices
+    import pages
+
     assert set(pages.BLOCKS) == {*notices._COMMANDS, *notices._PARTS, "include", "part"}
     text = (DOCS / "install.md").read_text(encoding="utf-8")
     built = pages.on_page_markdown(text)
