@@ -19,6 +19,7 @@ from setsup.datasets import (
     load,
     names,
     open_arrays,
+    open_bop,
     open_capture,
     open_hub,
     open_images,
@@ -26,6 +27,7 @@ from setsup.datasets import (
 )
 from setsup.datasets.adapters.splits import open_split
 from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
+from setsup.datasets.own.bop.finding import BOP_MARKS
 from setsup.datasets.own.captures.finding import CAPTURE_MARKS
 from setsup.datasets.own.huggingface.hub import HUB_ADDRESS, may_be_on_hub
 from setsup.datasets.own.image_archive import ARCHIVE_ENDINGS, one_tar
@@ -53,6 +55,7 @@ SourceKind = Literal[
     "images",
     "photographs",
     "capture",
+    "bop",
     "arrays",
     "huggingface",
     "hub",
@@ -67,6 +70,7 @@ KINDS: dict[SourceKind, str] = {
     "images": "a folder or archive of images",
     "photographs": "a folder of photographs with homographies",
     "capture": "a folder of images with cameras",
+    "bop": "a dataset in the BOP format",
     "arrays": "a file of arrays",
     "huggingface": "a saved Hugging Face dataset",
     "hub": "a dataset of the Hugging Face Hub",
@@ -107,6 +111,8 @@ def open(
         - a folder of images, or a zip or tar of one, as for :func:`setsup.datasets.open_images`;
         - a folder of images with cameras, in a COLMAP model or ``transforms.json``, as for
           :func:`setsup.datasets.open_capture`;
+        - a dataset in the BOP format, such as T-LESS or YCB-V, one of its splits or scenes, as for
+          :func:`setsup.datasets.open_bop`;
         - a folder of photographs with homographies, as for :func:`setsup.correspondence.open_photographs`;
         - an ``.npz`` file, or a ``.npy`` with ``factors=``, as for :func:`setsup.datasets.open_arrays`;
         - a folder that ``save_to_disk`` of Hugging Face ``datasets`` wrote;
@@ -123,12 +129,13 @@ def open(
         renumbered.
     kind : str, optional
         Kind of the source; by default it is detected: ``"benchmark"``, ``"rendered"``, ``"shards"``,
-        ``"table"``, ``"images"``, ``"photographs"``, ``"capture"``, ``"arrays"``, ``"huggingface"``, ``"hub"`` or
-        ``"manifest"``.
+        ``"table"``, ``"images"``, ``"photographs"``, ``"capture"``, ``"bop"``, ``"arrays"``, ``"huggingface"``,
+        ``"hub"`` or ``"manifest"``.
     **options
         Options of the source: those of a benchmark, of :func:`setsup.open_shards`,
         :func:`setsup.open_table`, :func:`setsup.datasets.open_images`, :func:`setsup.datasets.open_capture`,
-        :func:`setsup.datasets.open_arrays`, :func:`setsup.datasets.open_hub` or :func:`setsup.from_huggingface`.
+        :func:`setsup.datasets.open_bop`, :func:`setsup.datasets.open_arrays`, :func:`setsup.datasets.open_hub` or
+        :func:`setsup.from_huggingface`.
 
     Returns
     -------
@@ -210,6 +217,9 @@ def find_kind(source: Path | str) -> SourceKind:
         content = " and ".join(f"{KINDS[kind]} ({mark})" for kind, mark in found.items())
         choices = " or ".join(advice(f"kind={kind!r}", f"--option kind={kind}") for kind in found)
         raise DataError(f"{source} contains {content}; choose one with {choices}")
+    # BOP datasets may have a dataset_info.json of their own
+    if not (set(found) - {"huggingface"}) and _holds_scenes(path):
+        return "bop"
     if found:
         return next(iter(found))
     tars = any(path.glob("*.tar"))
@@ -269,6 +279,8 @@ def _find_opener(source: Path | str, kind: SourceKind) -> Callable[..., Any]:
         return open_photographs
     if kind == "capture":
         return open_capture
+    if kind == "bop":
+        return open_bop
     if kind == "table":
         return open_table
     if kind == "images":
@@ -285,6 +297,11 @@ def _holds_cameras(folder: Path) -> bool:
         file.suffix == ".json" or any(file.with_name(f"images{end}").is_file() for end in (".bin", ".txt"))
         for file in files
     )
+
+
+def _holds_scenes(folder: Path) -> bool:
+    """Whether a folder is a dataset in the BOP format, or one of its splits or scenes."""
+    return any(file.is_file() for pattern in BOP_MARKS for file in folder.glob(pattern))
 
 
 def _holds_images(folder: Path) -> bool:

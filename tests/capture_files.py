@@ -42,6 +42,8 @@ REFUSED = {
     7: ("FOV", 5),
     10: ("THIN_PRISM_FISHEYE", 12),
     11: ("RAD_TAN_THIN_PRISM_FISHEYE", 16),
+    15: ("FISHEYE", 4),
+    17: ("EQUIRECTANGULAR", 2),
 }
 
 

@@ -7,6 +7,9 @@ from setsup.datasets.dataset import Dataset, Modality, Selection, fetch_request,
 from setsup.datasets.own.arrays.dataset import ArrayDataset
 from setsup.datasets.own.arrays.files import open_arrays
 from setsup.datasets.own.arrays.memory import from_arrays
+from setsup.datasets.own.bop.dataset import BopFrames
+from setsup.datasets.own.bop.models import ObjectModel
+from setsup.datasets.own.bop.opening import open_bop
 from setsup.datasets.own.captures.colmap import ColmapFrames
 from setsup.datasets.own.captures.frames import CaptureFrames
 from setsup.datasets.own.captures.opening import open_capture
@@ -23,6 +26,7 @@ from setsup.datasets.registry import load, names
 __all__ = [
     "ArrayDataset",
     "BaseDataset",
+    "BopFrames",
     "CaptureFrames",
     "ColmapFrames",
     "Concat",
@@ -30,6 +34,7 @@ __all__ = [
     "HuggingFaceDataset",
     "ItemDataset",
     "Modality",
+    "ObjectModel",
     "Selection",
     "concat",
     "fetch_request",
@@ -42,6 +47,7 @@ __all__ = [
     "names",
     "of_row",
     "open_arrays",
+    "open_bop",
     "open_capture",
     "open_hub",
     "open_images",

@@ -51,7 +51,7 @@ _HEADS = {
 }
 """Heads of the columns that say what is drawn, after the step and the number."""
 
-_RECORDED = ("benchmark", "table", "images", "capture", "arrays", "huggingface", "hub", "manifest")
+_RECORDED = ("benchmark", "table", "images", "capture", "bop", "arrays", "huggingface", "hub", "manifest")
 """Kinds of sources whose options are recorded for replays."""
 
 

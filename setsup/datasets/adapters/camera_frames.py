@@ -42,10 +42,10 @@ class CameraFrames(ReleaseDataset):
     """Frames of sequences, with ``image``, ``pose`` (camera to world, NaN where unknown) and ``intrinsics`` (pixels).
 
     `poses` (n, 4, 4) float32; `intrinsics` (n, 3, 3) float32 of images of the height and width `sizes` (n, 2) int64, as
-    annotated. A copy may have smaller images: if one ratio resized both axes, intrinsics are scaled to the image's own
-    size; other images raise an error. With `size` (height, width), images are resized until they cover it and cropped
-    to their centre, intrinsics are adjusted, and maps are resized to the nearest pixel. `more` contains other
-    modalities, as arrays of all rows; `channels` are those of the images.
+    annotated; with None, of those of the files. A copy may have smaller images: if one ratio resized both axes,
+    intrinsics are scaled to the image's own size; other images raise an error. With `size` (height, width), images are
+    resized until they cover it and cropped to their centre, intrinsics are adjusted, and maps are resized to the
+    nearest pixel. `more` contains other modalities, as arrays of all rows; `channels` are those of the images.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class CameraFrames(ReleaseDataset):
         images: MemberImages,
         poses: npt.NDArray[np.float32],
         intrinsics: npt.NDArray[np.float32],
-        sizes: Rows,
+        sizes: Rows | None,
         size: tuple[int, int] | None = None,
         maps: Mapping[str, FrameMaps] | None = None,
         more: Mapping[str, tuple[Modality, Array]] | None = None,
@@ -68,8 +68,8 @@ class CameraFrames(ReleaseDataset):
         self._arrays = {"pose": poses, **{name: array for name, (_, array) in (more or {}).items()}}
         sampled = np.unique(np.linspace(0, len(images) - 1, min(len(images), _LOOKED_AT)).astype(np.int64))
         self._fitted(sampled)  # which refuses what cannot be right
-        sizes = np.unique(self._own_sizes(sampled), axis=0)
-        shape = size or (tuple(sizes[0].tolist()) if len(sizes) == 1 else (None, None))
+        found = np.unique(self._own_sizes(sampled), axis=0)
+        shape = size or (tuple(found[0].tolist()) if len(found) == 1 else (None, None))
         self.modalities = {
             "image": Modality((*shape, channels), "uint8", color="grey" if channels == 1 else "srgb"),
             "pose": Modality((4, 4), "float32"),
@@ -116,6 +116,8 @@ class CameraFrames(ReleaseDataset):
     def _scaled(self, rows: Rows) -> tuple[npt.NDArray[np.float32], Rows]:
         """Intrinsics of the images as they are stored, and their heights and widths."""
         own = self._own_sizes(rows)
+        if self._sizes is None:
+            return self._intrinsics[rows], own
         scaled, whole = scale_intrinsics(self._intrinsics[rows], self._sizes[rows], own)
         wrong = np.flatnonzero(~whole & np.isfinite(self._intrinsics[rows, 0, 0]))
         if len(wrong):

@@ -1,17 +1,18 @@
 """JSON from untrusted files: bounded in size, without NaN, with errors in one sentence."""
 
 import json
+from collections import Counter
 from typing import Any, NoReturn
 
-from setsup.errors import DamagedFile
+from setsup.errors import DamagedFile, abbreviate
 
 __all__ = ["read_json"]
 
 _MOST_DIGITS = 300
 
 
-def read_json(content: bytes, label: str) -> Any:
-    """Parse JSON.
+def read_json(content: bytes, label: str, unique: bool = False) -> Any:
+    """Parse JSON; with `unique`, refuse objects that have a key twice.
 
     Examples
     --------
@@ -20,10 +21,19 @@ def read_json(content: bytes, label: str) -> Any:
 
     """
     try:
-        return json.loads(content, parse_int=_integer, parse_constant=_constant)
+        hook = _unique if unique else None
+        return json.loads(content, parse_int=_integer, parse_constant=_constant, object_pairs_hook=hook)
     except (ValueError, RecursionError) as error:
         why = " ".join(str(error).split())
         raise DamagedFile(f"{label} could not be parsed as JSON: {why}") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"an object has the key {abbreviate(twice)} twice")
+    return found
 
 
 def _constant(word: str) -> NoReturn:

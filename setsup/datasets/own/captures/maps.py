@@ -11,7 +11,7 @@ from setsup.datasets.formats.source import Source, source_content
 from setsup.datasets.images import decode
 from setsup.errors import DamagedFile
 
-__all__ = ["read_depth", "read_mask"]
+__all__ = ["fit_map", "read_depth", "read_mask"]
 
 _FIX = "replace it, or remove the frame"
 _NPY = b"\x93NUMPY"
@@ -20,7 +20,7 @@ _NPY = b"\x93NUMPY"
 def read_mask(source: Source, label: str, row: int, size: tuple[int, int]) -> Array:
     """Read a mask: 255 for all pixels that are not black, (height, width) uint8."""
     pixels = decode(source, label, 3).max(axis=2)
-    return _fitted((pixels > 0).astype(np.uint8) * np.uint8(255), size, label)
+    return fit_map((pixels > 0).astype(np.uint8) * np.uint8(255), size, label)
 
 
 def read_depth(
@@ -38,7 +38,7 @@ def read_depth(
         if stored is None:
             raise DamagedFile(f"{label} is not a PNG of one channel of 16 bits, or a .npy", _FIX)
         values = decode_depth(content, label, stored).astype(np.float32)
-    depth = _fitted(values, size, label) * scale[row]
+    depth = fit_map(values, size, label) * scale[row]
     return np.where(np.isfinite(depth) & (depth > 0), depth, np.float32(0))
 
 
@@ -50,7 +50,7 @@ def _values(content: bytes, label: str) -> Array:
     return np.frombuffer(content, dtype, offset=start).reshape(shape)
 
 
-def _fitted(pixels: Array, size: tuple[int, int], label: str) -> Array:
+def fit_map(pixels: Array, size: tuple[int, int], label: str) -> Array:
     """A map of the size of its image, by nearest neighbor."""
     stored = (pixels.shape[0], pixels.shape[1])
     if stored == size:

@@ -37,9 +37,11 @@ _OTHER_LENSES = {  # of instant-ngp
     "is_fisheye": "fisheye",
     "latlong": "equirectangular",
     "equirectangular": "equirectangular",
+    "orthographic": "orthographic",
     "ftheta_p0": "f-theta",
 }
 _DISTORTION = ("k1", "k2", "p1", "p2", "k3")
+_LISTED = ("k1", "k2", "k3", "k4", "p1", "p2")  # of nerfstudio's distortion_params
 _TURNED = 1e-2  # how far a matrix times its transpose may be from that of a rotation
 _FAR = 1e30  # which still fits into float32
 _LARGE, _SMALL = 1e9, 1e-6
@@ -90,7 +92,7 @@ def read_transforms(content: bytes, label: str, size_of: Callable[[str], tuple[i
             raise DamagedFile(f"{at} has no file_path; expected the path of its image", _FIX)
         if first.setdefault(path, number) != number:
             raise DamagedFile(f"{label}: frames {first[path]} and {number} both have the image {path!r}", _FIX)
-        both = {**meta, **frame}
+        both = _with_distortion({**meta, **frame}, at)
         _check_lens(both, at)
         size = _size(both, at)
         if size is None:
@@ -151,6 +153,20 @@ def _splits(meta: Mapping[str, Any], label: str) -> dict[str, str]:
     return splits
 
 
+def _with_distortion(both: dict[str, Any], label: str) -> dict[str, Any]:
+    """Add the numbers of ``distortion_params``, which count more than those with names."""
+    listed = both.get("distortion_params")
+    if listed is None:
+        return both
+    if not (isinstance(listed, list) and len(listed) == len(_LISTED) and all(map(_is_number, listed))):
+        raise DamagedFile(
+            f"{label} has distortion_params = {abbreviate(listed)}; expected {len(_LISTED)} finite numbers, "
+            f"{', '.join(_LISTED)}",
+            _FIX,
+        )
+    return {**both, **dict(zip(_LISTED, listed, strict=True))}
+
+
 def _check_lens(both: Mapping[str, Any], label: str) -> None:
     """Refuse cameras that are no pinhole with OpenCV's distortion, by name."""
     model = both.get("camera_model", "OPENCV")
@@ -197,8 +213,12 @@ def _lens(both: Mapping[str, Any], size: tuple[int, int], label: str) -> tuple[R
 
 
 def _focal(both: Mapping[str, Any], axis: str, side: int, label: str) -> float | None:
-    focal, angle = (_number(both, key, label) for key in (f"fl_{axis}", f"camera_angle_{axis}"))
-    if focal is None and angle is not None:
+    degrees, focal, angle = (_number(both, key, label) for key in (f"{axis}_fov", f"fl_{axis}", f"camera_angle_{axis}"))
+    if degrees is not None:  # of instant-ngp, where it counts most
+        if not 0 < degrees < 180:
+            raise DamagedFile(f"{label} has {axis}_fov = {degrees:g}; expected degrees between 0 and 180", _FIX)
+        focal = side / (2 * math.tan(math.radians(degrees) / 2))
+    elif focal is None and angle is not None:
         if not 0 < angle < math.pi:
             raise DamagedFile(f"{label} has camera_angle_{axis} = {angle:g}; expected radians between 0 and π", _FIX)
         focal = side / (2 * math.tan(angle / 2))

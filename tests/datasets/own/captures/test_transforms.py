@@ -127,6 +127,23 @@ def test_distorted_images_are_undistorted(tmp_path, size):
     assert np.allclose(stored["distortion"], [k1, k2, p1, p2, 0, 0, 0, 0])
 
 
+def test_distortion_as_a_list(tmp_path):
+    """nerfstudio's list has k3 and k4 before p1 and p2."""
+    k1, k2, p1, p2 = true.LENSES["OPENCV"][1]
+    write(tmp_path, "OPENCV", k1=0.5, distortion_params=[k1, k2, 0.01, 0, p1, p2])
+    stored = setsup.open(tmp_path, undistort=False).fetch([0])
+    assert np.allclose(stored["distortion"], [k1, k2, p1, p2, 0.01, 0, 0, 0])
+
+
+def test_fields_of_view_of_instant_ngp(tmp_path):
+    """They are in degrees, and count more than focal lengths."""
+    degrees = {
+        f"{axis}_fov": 2 * math.degrees(math.atan(side / 2 / f)) for axis, side, f in (("x", 120, 110), ("y", 90, 104))
+    }
+    write(tmp_path, **degrees, fl_x=1.0, camera_angle_x=0.1)
+    check(setsup.open(tmp_path))
+
+
 def test_maps_follow_undistorted_images(tmp_path):
     """A map of the images' own reds is where these are, by nearest neighbor."""
     k1, k2, p1, p2 = true.LENSES["OPENCV"][1]
@@ -182,6 +199,12 @@ def refused(folder, words):
         ({"is_fisheye": True}, "has the camera model fisheye"),
         ({"latlong": True}, "has the camera model equirectangular"),
         ({"ftheta_p0": 0.1}, "has the camera model f-theta"),
+        ({"orthographic": True}, "has the camera model orthographic"),
+        ({"camera_model": "FISHEYE624"}, "has the camera model FISHEYE624"),
+        ({"distortion_params": [0.1, 0, 0, 0.2, 0, 0]}, r"has the camera model radial, with k4 = 0\.2"),
+        ({"distortion_params": [0.1, 0]}, r"has distortion_params = \[0\.1, 0\]; expected 6 finite numbers, k1, "),
+        ({"distortion_params": [0.1, 0, 0, 0, 0, None]}, "expected 6 finite numbers"),
+        ({"x_fov": 180}, "has x_fov = 180; expected degrees between 0 and 180"),
         ({"k4": 0.01}, r"has the camera model radial, with k4 = 0\.01"),
         ({"fl_x": "wide"}, "frame 0 has fl_x = 'wide'; expected a finite number"),
         ({"fl_x": -1}, "has fl_x = -1; expected a positive number"),

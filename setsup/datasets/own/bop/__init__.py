@@ -1,0 +1,1 @@
+"""Datasets in the BOP format: images of objects with known poses."""
