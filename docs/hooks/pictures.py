@@ -4,6 +4,7 @@ import io
 from collections.abc import Callable
 from functools import cache, partial
 
+import camera_sheets
 import numpy as np
 import recipe_sheets
 import rendered_sheets
@@ -265,6 +266,7 @@ PICTURES: dict[str, Callable[[], Image.Image]] = {
     "pixel-pairs": pixel_pairs,
     **{name: partial(of_shapes, sheet) for name, sheet in recipe_sheets.SHEETS.items()},
     **rendered_sheets.SHEETS,
+    **camera_sheets.SHEETS,
     NAME: rows,
 }
 """What makes the picture of each name."""

@@ -105,10 +105,13 @@ def _angles(positions: Array, middle: Array, axis: Array) -> Array:
     return np.stack([azimuth, elevation, np.linalg.norm(away, axis=1)], axis=1)
 
 
-def pose_factors(poses: Array, sequence: Rows, angles: Callable[[Array], Array] = around) -> list[tuple[Factor, Array]]:
+def pose_factors(
+    poses: Array, sequence: Rows, angles: Callable[[Array], Array] = around, unit: str = ""
+) -> list[tuple[Factor, Array]]:
     """Make the factors ``azimuth``, ``elevation`` and ``distance`` of frames ordered by sequence.
 
-    `poses` (n, 4, 4) float32; `sequence` (n,) int64, equal for the frames of one sequence; `angles` gives those of one.
+    `poses` (n, 4, 4) float32; `sequence` (n,) int64, equal for the frames of one sequence; `angles` gives those of one;
+    `unit` is that of lengths.
     """
     bounds = np.flatnonzero(np.diff(sequence)) + 1
     parts = [angles(part) for part in np.split(poses, bounds)]
@@ -117,7 +120,7 @@ def pose_factors(poses: Array, sequence: Rows, angles: Callable[[Array], Array] 
     factors = (
         Factor("azimuth", Kind.CONTINUOUS, unit="deg", period=360),
         Factor("elevation", Kind.CONTINUOUS, unit="deg"),
-        Factor("distance", Kind.CONTINUOUS),
+        Factor("distance", Kind.CONTINUOUS, unit=unit),
     )
     return list(zip(factors, columns, strict=True))
 

@@ -76,6 +76,11 @@ class BopFrames(CameraFrames):
     channels : int
         Of the images.
 
+    Attributes
+    ----------
+    pair_factors : tuple of str
+        ``scene``, in which the views of a pair agree; none where rows are objects.
+
     Examples
     --------
     >>> import json, setsup, tempfile
@@ -96,8 +101,6 @@ class BopFrames(CameraFrames):
 
     """
 
-    pair_factors = ("scene",)
-
     def __init__(
         self,
         name: str,
@@ -114,6 +117,8 @@ class BopFrames(CameraFrames):
         channels: int = 3,
     ) -> None:
         super().__init__(name, factors, images, poses, intrinsics, None, size, maps, more, channels)
+        # pairs of views are pairs of images: rows of objects repeat these
+        self.pair_factors: tuple[str, ...] = () if "instance" in factors else ("scene",)
         self._files, self._folder, self._objects = files, folder, objects
         if objects is not None:
             units = {"object_poses": "m"}

@@ -141,7 +141,7 @@ def _turns(axis: Reals, offset: Reals, steps: int) -> Reals:
 def _model(entry: Any, label: str) -> ObjectModel:
     if not isinstance(entry, dict):
         raise DamagedFile(f"{label} is {abbreviate(entry)}; expected an object with diameter", FIX)
-    lengths = {name: entry.get(name) for name in _LENGTHS}
+    lengths: dict[str, Any] = {name: entry.get(name) for name in _LENGTHS}
     for name, value in lengths.items():
         if not is_number(value) or abs(value) > _FAR or not (name.startswith("min_") or value >= 0):
             raise DamagedFile(f"{label} has {name} = {abbreviate(value)}; expected millimetres", FIX)

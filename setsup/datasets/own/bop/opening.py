@@ -182,7 +182,7 @@ def _open_images(
         columns.append(nested.count_factor())
         if 0 < len(numbers) <= _MOST_COUNTED:
             columns += nested.level_counts(["object"], prefix="obj_")
-    columns += pose_factors(images["pose"], images["scene"], around_upright)
+    columns += pose_factors(images["pose"], images["scene"], around_upright, "m")
     columns += _split_factors(within, found, rows)
     values = {"object_ids": things["id"], "object_poses": things["pose"], "visib_fract": things["visib_fract"]}
     about = np.stack([images["scene"], images["number"]], axis=1).astype(np.int64)

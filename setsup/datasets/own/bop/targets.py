@@ -39,10 +39,10 @@ def _targets(content: bytes, label: str) -> set[tuple[int, int]]:
     listed: Any = read_json(content, label)
     if not isinstance(listed, list):
         raise DamagedFile(f"{label} contains {abbreviate(listed)}; expected a list of targets", FIX)
-    targets = set()
+    targets = set[tuple[int, int]]()
     for target in listed:
-        found = (target.get("scene_id"), target.get("im_id")) if isinstance(target, dict) else (None, None)
-        if not all(type(value) is int and value >= 0 for value in found):
+        scene, image = (target.get(key) for key in ("scene_id", "im_id")) if isinstance(target, dict) else (None, None)
+        if type(scene) is not int or type(image) is not int:
             raise DamagedFile(f"{label} has the target {abbreviate(target)}; expected scene_id and im_id", FIX)
-        targets.add(found)
+        targets.add((scene, image))
     return targets

@@ -12,7 +12,6 @@ from tests.fuzzing import survives
 
 SCENE = "test/000001/"
 TURN = [1, 0, 0, 0, 1, 0, 0, 0, 1]
-BLACK = np.zeros(true.SIZE, np.uint8)
 MIRROR = [-1, 0, 0, 0, 1, 0, 0, 0, 1]
 
 
@@ -191,7 +190,11 @@ def test_missing_masks(folder):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("depth/000000.png", true.encode(np.zeros((48, 64), np.uint8), "png"), "could not be decoded as depth"),
+        (
+            "depth/000000.png",
+            true.encode(np.zeros((48, 64), np.uint8), "png"),
+            r"begins with b.*; expected a PNG of one channel",
+        ),
         (
             "depth/000000.png",
             true.encode(np.zeros((10, 64), np.uint16), "png"),

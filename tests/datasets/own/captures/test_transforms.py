@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 import setsup
+from setsup.correspondence import overlap
 from setsup.errors import DataError
 from setsup.opening import find_kind
 from tests import capture_files as true
@@ -179,6 +180,22 @@ def test_the_same_capture_by_colmap_and_by_nerfstudio(tmp_path):
     points = true.world(true.cloud())
     pixels = project(points, other["pose"][2].astype(float), other["intrinsics"][2].astype(float))
     assert np.allclose(pixels, true.observed(true.poses()[2]) - 0.5, atol=1e-3)
+
+
+def test_overlap_of_views(tmp_path):
+    """Two cameras beside each other before a wall: 30 of 120 columns are not seen by the other."""
+    true.put(tmp_path, {f"{name}.png": true.png(Image.new("RGB", (120, 90))) for name in "ab"})
+    true.put(tmp_path, {"wall.png": true.png(Image.fromarray(np.full((90, 120), 2000, np.uint16)))})
+    frames = [
+        {"file_path": f"{name}.png", "depth_file_path": "wall.png", "transform_matrix": np.eye(4).tolist()}
+        for name in "ab"
+    ]
+    frames[1]["transform_matrix"][0][3] = 30 * 2 / 110
+    camera = {"w": 120, "h": 90, "fl_x": 110.0, "fl_y": 110.0}
+    true.put(tmp_path, {"transforms.json": json.dumps({**camera, "frames": frames}).encode()})
+    table = overlap(setsup.open(tmp_path), pixels=120 * 90)
+    assert list(zip(table.first.tolist(), table.second.tolist(), strict=True)) == [(0, 1), (1, 0)]
+    assert table.overlap.tolist() == [0.75, 0.75]
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
