@@ -313,6 +313,16 @@ def test_overlap_of_views(release):
     assert table.overlap.max() > 0.3
 
 
+def test_overlap_needs_poses(tmp_path):
+    true.write(tmp_path, scenes=(1,), posed=False)
+    with pytest.raises(
+        setsup.SetsupError, match=r"row 0 of .*: a camera pose must be .*; leave the row out with rows="
+    ):
+        overlap(setsup.open(tmp_path))
+    with pytest.raises(setsup.SetsupError, match=r"pass scene=|scene="):
+        overlap(setsup.open(tmp_path, by="object"))
+
+
 def brute_force(depth, other, a, b):
     """Share of the known pixels of view a whose points view b shows, of those that are decided."""
     poses = true.camera_poses()
