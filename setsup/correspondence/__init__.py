@@ -4,6 +4,7 @@ from setsup.correspondence.from_depth import from_depth, recorded_camera
 from setsup.correspondence.homographies import planar_pairs
 from setsup.correspondence.matching import stored
 from setsup.correspondence.overlaps import overlap
+from setsup.correspondence.pair_files.writing import PairFiles, write_pairs
 from setsup.correspondence.pair_sampler import PixelPairSampler
 from setsup.correspondence.pairs import AffinePairs, affine_pairs
 from setsup.correspondence.photographs import Photographs, open_photographs
@@ -16,6 +17,7 @@ from setsup.correspondence.view_pairs import DescriptorPairs, descriptor_pairs, 
 __all__ = [
     "AffinePairs",
     "DescriptorPairs",
+    "PairFiles",
     "Partners",
     "Photographs",
     "PixelPairSampler",
@@ -36,4 +38,5 @@ __all__ = [
     "spatial",
     "stored",
     "view_pairs",
+    "write_pairs",
 ]

@@ -62,6 +62,20 @@ class ColmapFrames(CaptureFrames):
     _models: "tuple[_Model, ...]"
     _scenes: Rows
     _stretches: Rows
+    _names: list[str]
+
+    @of_row
+    def image_names(self, indices: npt.ArrayLike) -> list[str]:
+        """Names of images in their models, which are relative to the folder of the model's images.
+
+        Parameters
+        ----------
+        indices : integer array of any shape
+            Row numbers.
+
+        """
+        rows, _ = fetch_request(self, indices, ())
+        return [self._names[row] for row in rows.reshape(-1).tolist()]
 
     @of_row
     def observations(self, row: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
@@ -176,6 +190,7 @@ def open_models(
     models: list[_Model] = []
     columns: dict[str, list[Any]] = {key: [] for key in ("scene", "place", "mask", "pose", "lens", "size", "bend")}
     stretches: list[tuple[int, int]] = []
+    found_names: list[str] = []
     lost: list[str] = []
     for number, (_, capture, folder) in enumerate(scenes):
         cameras, entries, model = _read(files, folder)
@@ -194,6 +209,7 @@ def open_models(
             for column, value in zip(columns.values(), row, strict=True):
                 column.append(value)
             stretches.append((entry.start, entry.length))
+            found_names.append(image)
     warn_left_out(files.source, "images", lost, len(lost) + len(stretches))
     intrinsics = np.zeros((len(stretches), 3, 3), np.float32)
     intrinsics[:, [0, 1, 0, 1], [0, 1, 2, 2]] = np.array(columns["lens"])
@@ -216,7 +232,7 @@ def open_models(
         undistort,
         maps if (masked >= 0).any() else None,
     )
-    found._models = tuple(models)
+    found._models, found._names = tuple(models), found_names
     found._scenes, found._stretches = np.array(columns["scene"], np.int64), np.array(stretches, np.int64)
     return found
 

@@ -1,0 +1,1 @@
+"""Files of pairs of views in the layouts that other projects read."""
