@@ -56,7 +56,7 @@ docs: $(STAMPS)/all
 # two more than there are cores: a test that waits, for a process or a page, leaves its core to another
 PYTEST := $(BIN)/python -m pytest --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 2)) --dist loadfile
 # tests of code of other libraries, which are installed beside the benchmarks; on one core, beside types and docs
-OTHERS := tests/docs/test_other_libraries.py
+OTHERS := tests/docs/test_other_libraries.py tests/datasets/own/captures/test_pycolmap.py
 
 units: $(STAMPS)/all
 	$(PYTEST) --doctest-modules
@@ -76,12 +76,12 @@ test-all: $(STAMPS)/all
 types-docs-tests: $(STAMPS)/all
 	@$(MAKE) --no-print-directory types
 	@$(MAKE) --no-print-directory docs
-	$(PYTEST) --doctest-modules --ignore $(OTHERS) -m "not smoke"
+	$(PYTEST) --doctest-modules $(addprefix --ignore=,$(OTHERS)) -m "not smoke"
 else
 # properties are checked again with random examples, but in CI, where the same commit has the same result
 test-all: test
 	@$(MAKE) --no-print-directory --jobs=2 docs others
-	$(PYTEST) --ignore $(OTHERS) -m "(long or hypothesis) and not smoke" --hypothesis-profile random
+	$(PYTEST) $(addprefix --ignore=,$(OTHERS)) -m "(long or hypothesis) and not smoke" --hypothesis-profile random
 endif
 
 smoke: $(STAMPS)/all

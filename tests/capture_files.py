@@ -145,6 +145,17 @@ def entries(lens: str = "PINHOLE", elevation: float = 25.0) -> list[tuple[int, l
     return found[::-1]
 
 
+def tracks(elevation: float = 25.0) -> list[list[tuple[int, int]]]:
+    """Of each point the images that observe it, and the positions of its observations there."""
+    listed = [
+        (frame + 3, [point for _, _, point in observations(pose, frame)]) for frame, pose in enumerate(poses(elevation))
+    ]
+    return [
+        [(image, points.index(point_id(number))) for image, points in listed if point_id(number) in points]
+        for number in range(len(cloud()))
+    ]
+
+
 def binary_model(lens: str = "PINHOLE", elevation: float = 25.0) -> dict[str, bytes]:
     """The three files of a model, binary."""
     code, numbers = LENSES[lens][0], parameters(lens)
@@ -155,8 +166,7 @@ def binary_model(lens: str = "PINHOLE", elevation: float = 25.0) -> dict[str, by
         images += struct.pack("<I7dI", number, *pose, camera) + name.encode() + b"\0" + struct.pack("<Q", len(points))
         images += b"".join(struct.pack("<ddq", *point) for point in points)
     points = struct.pack("<Q", len(cloud()))
-    for number, position in enumerate(world(cloud())):
-        track = [(frame + 3, 0) for frame in range(len(AZIMUTHS)) if frame != number]
+    for number, (position, track) in enumerate(zip(world(cloud()), tracks(elevation), strict=True)):
         points += struct.pack("<Q3d3BdQ", point_id(number), *position, number, 2 * number, 255, 0.5, len(track))
         points += b"".join(struct.pack("<II", *each) for each in track)
     return {"cameras.bin": cameras, "images.bin": images, "points3D.bin": points}
@@ -174,11 +184,9 @@ def text_model(lens: str = "PINHOLE", elevation: float = 25.0) -> dict[str, byte
         images += f"{number} {' '.join(map(repr, map(float, pose)))} {camera} {name}\n"
         images += " ".join(f"{x!r} {y!r} {point}" for x, y, point in points) + "\n"
     points = f"# 3D point list with one line of data per point:\n# Number of points: {len(cloud())}\n"
-    for number, position in enumerate(world(cloud()).tolist()):
-        track = [f"{frame + 3} 0" for frame in range(len(AZIMUTHS)) if frame != number]
-        points += (
-            f"{point_id(number)} {' '.join(map(repr, position))} {number} {2 * number} 255 0.5 {' '.join(track)}\n"
-        )
+    for number, (position, track) in enumerate(zip(world(cloud()).tolist(), tracks(elevation), strict=True)):
+        seen = " ".join(f"{image} {at}" for image, at in track)
+        points += f"{point_id(number)} {' '.join(map(repr, position))} {number} {2 * number} 255 0.5 {seen}\n"
     return {"cameras.txt": cameras.encode(), "images.txt": images.encode(), "points3D.txt": points.encode()}
 
 

@@ -100,5 +100,11 @@ def _shared(
         places, depth1[some] = sampled[view].camera.project(xyz[some])
         pixels1[some] = np.rint(places)  # sample pixels are whole ones
     order = np.argsort(pair, kind="stable")
-    columns = (pair, first * pixels + own, pixels1, pixels2, depth1, depth2)
-    return SharedPoints(*(column[order] for column in columns))
+    return SharedPoints(
+        pair[order],
+        (first * pixels + own)[order],
+        pixels1[order],
+        pixels2[order],
+        depth1[order],
+        depth2[order],
+    )
