@@ -21,7 +21,7 @@ from setsup.correspondence.overlap_work import Work
 from setsup.jobs.units import Unit
 from setsup.scenes.camera import Camera
 
-__all__ = ["STREAM", "Plan", "measure_scenes"]
+__all__ = ["STREAM", "Plan", "measure_scenes", "sample_views"]
 
 STREAM = "overlap"
 
@@ -109,7 +109,7 @@ def _whole_scenes(plan: Plan, scenes: list[Rows]) -> dict[str, Array]:
     listed, sampled, parts = [], [], []
     for rows in scenes:
         reader = plan.source.reader(int(rows[0]))
-        views = _sample(plan, reader, rows)
+        views = sample_views(plan, reader, rows)
         samples = _joined(views)
         pairs = all_pairs(len(rows))
         parts += [
@@ -180,7 +180,7 @@ def _seconds(rows: Rows, cameras: list[Camera], pairs: Rows) -> Iterator[list[_S
 
 def _sample_unit(plan: Plan, piece: tuple[int, Rows]) -> dict[str, Array]:
     first, rows = piece
-    views = _sample(plan, plan.source.reader(first), rows)
+    views = sample_views(plan, plan.source.reader(first), rows)
     return {
         "points": np.concatenate([view.points for view in views]),
         "sizes": np.array([len(view.points) for view in views]),
@@ -213,8 +213,8 @@ def _compare_unit(plan: Plan, item: tuple[_Large, list[_Second]]) -> dict[str, A
     return stacked([measure(reader, samples, one.firsts, one.row, one.camera) for one in seconds])._asdict()
 
 
-def _sample(plan: Plan, reader: ViewReader, rows: Rows) -> list[View]:
-    """Sample views of one scene."""
+def sample_views(plan: Plan, reader: ViewReader, rows: Rows) -> list[View]:
+    """Sample views of one scene, as all of its overlaps are measured."""
     keys = random.fold(plan.key(_PIXELS), rows.astype(np.uint64)).tolist()
     return [reader.sample(row, plan.pixels, key) for row, key in zip(rows.tolist(), keys, strict=True)]
 

@@ -5,16 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from setsup import random
 from setsup.arrays import Reals, Rows
-from setsup.correspondence.overlap_scenes import STREAM
+from setsup.correspondence.overlap_scenes import Plan, sample_views
 from setsup.correspondence.overlap_views import Source, View, ViewReader
 from setsup.correspondence.pixel_pairs import VISIBLE
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.partners.overlap_table import TRACKS, OverlapTable
 
 __all__ = ["SharedPoints", "find_points"]
-
-_PIXELS = 0  # what the key of the stream is folded with, as setsup.correspondence.overlap does
 
 
 class SharedPoints(NamedTuple):
@@ -41,30 +38,31 @@ class SharedPoints(NamedTuple):
     depth2: Reals
 
 
-def find_points(dataset: Any, table: OverlapTable, views: Rows, pairs: Rows, poses: Reals, most: int) -> SharedPoints:
-    """Up to `most` points of each pair, as the overlaps were measured.
+def find_points(
+    dataset: Any, table: OverlapTable, views: Rows, pairs: Rows, poses: Reals, most: int | None
+) -> SharedPoints:
+    """Points of each pair, up to `most`, as the overlaps were measured.
 
     `views` (v,) are rows, `pairs` (n, 2) positions among them, `poses` (v, 4, 4) from the world to the camera.
     """
-    if table.source == "tracks":
+    if table.source == TRACKS:
         return _observed(dataset, views, pairs, poses, most)
     settings = table.about["settings"]
-    pixels = int(settings["pixels"])
-    source = Source(
-        dataset, table.about["source"], float(settings.get("tolerance", 0.0)), float(settings.get("absolute", 0.0))
-    )
+    source = Source(dataset, table.about["source"], settings.get("tolerance", 0.0), settings.get("absolute", 0.0))
+    plan = Plan(source, settings["pixels"], settings["candidates"], settings["seed"])
     reader = source.reader(int(views[0]))
-    key = random.fold_integers(random.stream_key(int(settings["seed"]), STREAM), _PIXELS)
-    keys = random.fold(key, views.astype(np.uint64)).tolist()
-    sampled = [reader.sample(row, pixels, own) for row, own in zip(views.tolist(), keys, strict=True)]
-    return _shared(reader, views, sampled, pairs, pixels, most)
+    return _shared(reader, views, sample_views(plan, reader, views), pairs, plan.pixels, most)
 
 
-def _observed(dataset: Any, views: Rows, pairs: Rows, poses: Reals, most: int) -> SharedPoints:
+def _observed(dataset: Any, views: Rows, pairs: Rows, poses: Reals, most: int | None) -> SharedPoints:
     """Points that both views of each pair observe; they are numbered as in the dataset."""
     cloud = dataset.points(int(views[0]))
     order = np.argsort(cloud.ids)
-    seen = [dataset.observations(row) for row in views.tolist()]
+    seen = []
+    for row in views.tolist():
+        pixels, ids = dataset.observations(row)
+        shown = np.isin(ids, dataset.observed(row))
+        seen.append((pixels[shown], ids[shown]))
     parts = []
     for number, (one, two) in enumerate(pairs.tolist()):
         ids, at1, at2 = np.intersect1d(seen[one][1], seen[two][1], return_indices=True)
@@ -76,7 +74,7 @@ def _observed(dataset: Any, views: Rows, pairs: Rows, poses: Reals, most: int) -
 
 
 def _shared(
-    reader: ViewReader, views: Rows, sampled: Sequence[View], pairs: Rows, pixels: int, most: int
+    reader: ViewReader, views: Rows, sampled: Sequence[View], pairs: Rows, pixels: int, most: int | None
 ) -> SharedPoints:
     parts = []
     for second in np.unique(pairs[:, 1]).tolist():
@@ -90,7 +88,8 @@ def _shared(
         status, _ = reader.statuses(int(views[second]), camera, points)
         seen = np.flatnonzero(status == VISIBLE)
         starts = np.searchsorted(pair[seen], pair[seen])
-        seen = seen[np.arange(len(seen)) - starts < most]
+        if most is not None:
+            seen = seen[np.arange(len(seen)) - starts < most]
         places, depth = camera.project(points[seen, :3])
         parts.append((pair[seen], first[seen], own[seen], points[seen, :3], places, depth))
     pair, first, own, xyz, pixels2, depth2 = (np.concatenate(column) for column in zip(*parts, strict=True))

@@ -25,11 +25,11 @@ from setsup.correspondence.pair_files.views import ViewFiles, encode_image, read
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError
 from setsup.progress import Advance
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.partners.overlap_table import TRACKS, OverlapTable
 
 __all__ = ["WRITERS", "Measured", "Scene"]
 
-_SHARED = 32  # points of each ordered pair in D2-Net's files
+_SHARED = 32  # sample pixels of each ordered pair in D2-Net's files
 _PAIRS, _SCENES = "pairs.txt", "scenes.txt"
 
 
@@ -82,14 +82,14 @@ def _write_d2net(folder: Path, measured: Measured, scenes: Sequence[Scene], adva
         )
         overlaps = np.full((len(views), len(views)), np.nan)
         if measured.bands == Bands((0.0, measured.bands.overlap[1])):
-            overlaps[measured.table.is_excluded(views[:, None], views)] = 0
+            overlaps[measured.table.is_disjoint(views[:, None], views)] = 0
         overlaps[pairs[:, 0], pairs[:, 1]] = scene.overlaps
         arrays = d2net_scene(
             [_image(scene.name, name) for name in scene.images],
             [_depth(scene.name, name) for name in scene.images],
             *cameras,
             overlaps,
-            _points(measured, scene, cameras, _SHARED),
+            _points(measured, scene, cameras, None if measured.table.source == TRACKS else _SHARED),
             pairs,
         )
         file = folder / "scene_info" / f"{scene.name}.0.npz"
@@ -166,7 +166,7 @@ WRITERS: Mapping[str, Callable[[Path, Measured, Sequence[Scene], Advance], None]
 """What writes each layout below a folder; the last argument is called with the number of views that are done."""
 
 
-def _points(measured: Measured, scene: Scene, cameras: _Cameras, most: int) -> SharedPoints:
+def _points(measured: Measured, scene: Scene, cameras: _Cameras, most: int | None) -> SharedPoints:
     """Common points of the pairs of a scene; refuses pairs that overlap and have none."""
     views, pairs = scene.pairs.views, scene.pairs.pairs
     shared = find_points(measured.dataset, measured.table, views, pairs, cameras.poses, most)

@@ -117,11 +117,13 @@ def write_pairs(
     they have alpha. Depth is along the optical axis, in the unit of the dataset, and 0 where it is unknown.
 
     The matrices of ``"d2-net"`` contain −1 where the overlap is unknown, outside a band, or was not measured, and 0
-    where views certainly do not overlap, if that is in the band. Its 3D points are sample pixels of the overlaps, with
-    at most 32 common points for each ordered pair; ``fact_x`` and ``fact_y`` are 1, because points are in the pixels of
-    the images that are written. LoFTR's reader deletes a key of what it loads, which only a pickled dict allows: the
-    file is a pickle, although its name ends in ``.npz``. setsup never reads it, and neither should you where it comes
-    from someone whom you do not trust. LoFTR's list omits pairs with an overlap of 0.
+    where it is known to be 0, if that is in the band and there is no other one. Its 3D points are those of a COLMAP
+    model that two views observe; otherwise they are sample pixels, with at most 32 common points for each ordered pair.
+    ``fact_x`` and ``fact_y`` are 1, because points are in the pixels of the images that are written.
+
+    LoFTR's reader deletes a key of what it loads, which only a pickled dict allows: the file is a pickle, although its
+    name ends in ``.npz``. setsup never reads it; load such a file only if you trust its author. LoFTR's list omits
+    pairs with an overlap of 0.
 
     Examples
     --------

@@ -237,33 +237,14 @@ def test_rendered_folders(rooms, traced, tmp_path):
     assert written.pairs == len(list(readers.loftr(tmp_path / "out")))
 
 
-def of_names(dataset, pairs):
-    """A table of COLMAP's tracks with some pairs, all with an overlap of one half."""
-    pairs = np.array(sorted(pairs))
-    rows = len(dataset)
-    return OverlapTable(
-        first=pairs[:, 0], second=pairs[:, 1], overlap=np.full(len(pairs), 0.5), angle=np.full(len(pairs), 9),
-        scale=np.ones(len(pairs)), unknown=np.zeros(len(pairs)), decided=np.full(len(pairs), 20),
-        views=np.arange(rows), sampled=np.full(rows, 20), starts=[0, rows],
-        counts=[[rows * (rows - 1), 0, len(pairs), rows * (rows - 1) - len(pairs)]], excluded=[],
-        excluded_starts=[0, 0],
-        about={
-            "dataset": dataset.name, "fingerprint": dataset.factors.fingerprint, "rows": rows, "source": "tracks",
-            "settings": {"scene": ["scene"]},
-        },
-    )  # fmt: skip
-
-
 def test_captures(tmp_path):
     """Lists of a COLMAP model name its images; depth, which it has not, is asked for by the other layouts."""
     write_colmap(tmp_path / "box", "OPENCV")
     capture = setsup.open(tmp_path / "box")
-    table = of_names(capture, [(0, 1), (1, 0), (2, 4)])
-    write_pairs(capture, table, tmp_path / "hloc", "hloc", overlap=(0.5, 0.5))
-    assert readers.hloc(tmp_path / "hloc" / "pairs.txt") == {
-        "frame_00.png": ["frame_01.png"],
-        "frame_02.png": ["frame_04.png"],
-    }
+    table = overlap(capture)
+    write_pairs(capture, table, tmp_path / "hloc", "hloc", overlap=(0.9, 1), where="frame != 3")
+    names = [f"frame_{frame:02}.png" for frame in (0, 1, 2, 4, 5)]
+    assert readers.hloc(tmp_path / "hloc" / "pairs.txt") == {name: names[at + 1 :] for at, name in enumerate(names[:4])}
     assert [path.name for path in (tmp_path / "hloc").iterdir()] == ["pairs.txt"]
     with pytest.raises(SetsupError, match="lacks the modalities depth, which this layout contains"):
         write_pairs(capture, table, tmp_path / "loftr", "loftr", overlap=(0, 1))
@@ -308,16 +289,18 @@ def test_points_of_tracks(tmp_path):
     """From a COLMAP model, D2-Net's points are its own, where its images observe them, in its coordinates."""
     write_colmap(tmp_path / "box")
     capture = WithDepth(setsup.open(tmp_path / "box"))
-    write_pairs(capture, of_names(capture, [(0, 1), (1, 0)]), tmp_path / "out", "d2-net", overlap=(0, 1))
+    write_pairs(capture, overlap(capture, source="tracks"), tmp_path / "out", "d2-net", overlap=(0, 1))
     info = np.load(tmp_path / "out" / "scene_info" / "box.0.npz", allow_pickle=True)
-    seen = [capture.observations(row) for row in (0, 1)]
-    both = set(seen[0][1]) & set(seen[1][1])
+    seen = [capture.observations(row) for row in range(len(capture))]
     for (pixels, ids), own, k, pose in zip(
         seen, info["points3D_id_to_2D"], info["intrinsics"], info["poses"], strict=True
     ):
-        assert set(own) == both
+        assert set(own) == set(ids)
         cloud = capture.points(0)
         for point, place in own.items():
             assert np.allclose(place, pixels[ids == point][0] + 0.5)
             xyz = cloud.xyz[cloud.ids == point]
             assert np.abs(readers.projected(k, pose, xyz)[0] - place).max() < 0.001
+    for one, two in np.argwhere(info["overlap_matrix"] >= 0):
+        own, other = (info["points3D_id_to_2D"][view].keys() for view in (one, two))
+        assert info["overlap_matrix"][one, two] == pytest.approx(len(own & other) / len(own))
