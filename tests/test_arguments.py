@@ -5,6 +5,7 @@ a sentence of several lines.
 """
 
 import math
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -33,6 +34,8 @@ from setsup import (
 )
 from setsup.errors import SetsupError
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.rendered.dataset import RenderedDataset
+from setsup.scenes.recipes import Shapes3D
 from setsup_papers import abc
 from setsup_papers.abc import across, pose
 
@@ -50,6 +53,13 @@ def hostile() -> Iterator[Any]:
 @cache
 def shapes() -> Any:
     return setsup.load("shapes3d-procedural").select(np.arange(0, 480_000, 7001))
+
+
+@cache
+def views() -> tuple[Any, Any]:
+    """Views of one scene, and their overlaps."""
+    shown = RenderedDataset(Shapes3D(size=(16, 16))).select(range(4))
+    return shown, correspondence.overlap(shown, pixels=16)
 
 
 @cache
@@ -518,6 +528,20 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
     "spatial, some": (
         correspondence.spatial,
         lambda: {"scene": scene(), "camera1": camera(), "camera2": camera(), "fraction": 0.5, "key": 3},
+    ),
+    "write_pairs": (
+        correspondence.write_pairs,
+        lambda: {
+            "dataset": views()[0],
+            "table": views()[1],
+            "folder": tempfile.mkdtemp(dir="."),
+            "layout": "d2-net",
+            "overlap": (0.1, 1),
+            "angle": None,
+            "scale": None,
+            "direction": "either",
+            "where": None,
+        },
     ),
     "from_depth": (
         correspondence.from_depth,

@@ -167,6 +167,18 @@ def test_images_and_depth_are_those_of_the_dataset(rooms, traced, tmp_path):
             assert np.array_equal(depth, shown["depth"][row])
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_equal_arguments_write_equal_bytes(layout, recorded, compared, tmp_path):
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder in folders:
+        write_pairs(recorded, compared, folder, layout, overlap=BAND)
+    contents = [
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for folder in folders
+    ]
+    assert contents[0] == contents[1]
+
+
 def test_hloc_of_a_rendering_has_images(rooms, traced, tmp_path):
     write_pairs(rooms, traced, tmp_path / "out", "hloc", overlap=BAND)
     found = readers.hloc(tmp_path / "out" / "pairs.txt")
