@@ -38,6 +38,7 @@ from setsup.rendered.dataset import RenderedDataset
 from setsup.scenes.recipes import Shapes3D
 from setsup_papers import abc
 from setsup_papers.abc import across, pose
+from tests.samplers.overlap_laws import table_of_pairs
 
 Arguments = Mapping[str, Any]
 
@@ -308,6 +309,27 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Arguments]]] = {
             "sets": 2,
             "ranks": (1, 1),
             "every": 10,
+            "where": None,
+            "seed": 0,
+            "stream": "s",
+        },
+    ),
+    "OverlapSampler": (
+        samplers.OverlapSampler,
+        lambda: {
+            "table": table(),
+            "overlaps": table_of_pairs(table(), {(0, 1), (1, 2), (2, 3)}, range(4)),
+            "overlap": (0.3, 0.8),
+            "size": 3,
+            "form": "chain",
+            "sets": 2,
+            "angle": (0, 90),
+            "scale": (0.5, 2),
+            "direction": "either",
+            "choose": "bins",
+            "bins": 3,
+            "by": "angle",
+            "negatives": 0,
             "where": None,
             "seed": 0,
             "stream": "s",

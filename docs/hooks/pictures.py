@@ -11,12 +11,15 @@ import rendered_sheets
 from PIL import Image, ImageDraw
 
 import setsup
+from setsup.correspondence import overlap
 from setsup.datasets import Dataset
 from setsup.evaluation import nearest
+from setsup.rendered.dataset import RenderedDataset
 from setsup.reports import contact_sheet, describe, triplet_sheet
 from setsup.reports.page import CAPTIONS, GUTTER, MARGIN, PADDING, SKIP, Cell, Page, lines_height
 from setsup.reports.text_layout import wrap_text
 from setsup.samplers import Sampler, Stepwise
+from setsup.scenes.recipes import Room
 
 NAME = "shapes3d-procedural"
 WIDTH = 980
@@ -112,6 +115,15 @@ def neighbours() -> Image.Image:
     sampler = setsup.NeighbourSampler(shapes().factors, table, positive, negative, 8, ranks={"negative": (1, 10)})
     title = f"NeighbourSampler\npositive: {positive}\nnegative, among the ten nearest rows: {negative}"
     return triplet_sheet(shapes().fetch(sampler[0].indices)["image"], title, width=WIDTH)
+
+
+def overlaps() -> Image.Image:
+    rooms = RenderedDataset(Room(rooms=4, pairs=6, size=(96, 128)), renderer="embree")
+    table = overlap(rooms, scene="room")
+    sampler = setsup.OverlapSampler(rooms.factors, table, overlap=(0.3, 0.8), sets=6)
+    title = "OverlapSampler(table, overlaps, overlap=(0.3, 0.8), sets=6)"
+    title += "\nin parentheses: the overlap of the second view with the first"
+    return setsup.show(rooms, sampler[0], sampler, title=title).image
 
 
 def factor_pairs() -> Image.Image:
@@ -258,6 +270,7 @@ PICTURES: dict[str, Callable[[], Image.Image]] = {
     "sequence-pair": sequence_pairs,
     "constraints": constraints,
     "neighbour": neighbours,
+    "overlap": overlaps,
     "factor-pair": factor_pairs,
     "epoch": epochs,
     "mixture": mixtures,

@@ -7,7 +7,8 @@ from setsup.batches.passes import Passes, describe_pass
 from setsup.batches.ways import Way
 from setsup.html import counted
 from setsup.samplers.epochs import EpochSampler
-from setsup.samplers.report import Entry, Report, list_counts, span, write_number
+from setsup.samplers.report import Entry, Report
+from setsup.samplers.report_words import list_counts, span, write_number
 from setsup.samplers.sampler import Sampler
 
 __all__ = ["LabelEntry", "describe_batches"]

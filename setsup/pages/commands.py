@@ -65,11 +65,12 @@ def python_code(
     """
     lines = ["import setsup", "", f"dataset = {opening.python}"]
     given = _given(sampler)
-    if {"base", "samplers", "neighbours"} & set(sampler.arguments):
+    if {"base", "samplers", "neighbours", "overlaps"} & set(sampler.arguments):
         whole = sampler.to_dict()
         named = plain is not None and dict(plain) != whole
+        table = "overlaps" if "overlaps" in sampler.arguments else "neighbours"
         lines += [
-            *(["# neighbours has the name of a table: put the path of its file, or its rows, there"] if named else []),
+            *([f"# {table} has the name of a table: put the path of its file, or its content, there"] if named else []),
             f"described = {dict(plain or whole)!r}",
             "sampler = setsup.samplers.from_dict(described, dataset.factors)",
         ]

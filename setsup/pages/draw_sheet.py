@@ -16,6 +16,7 @@ from setsup.samplers import (
     Mixture,
     NeighbourSampler,
     OrbitSampler,
+    OverlapSampler,
     Sampler,
     SequencePairSampler,
     TripletSampler,
@@ -91,6 +92,8 @@ def _roles(sampler: Sampler) -> list[str]:
     if isinstance(sampler, NeighbourSampler):
         drawn = [role for role in ("positive", "negative") if sampler.arguments[role] is not None]
         return ["anchor", *(drawn or ["neighbour"])]
+    if isinstance(sampler, OverlapSampler):
+        return ["first", "second"] if sampler.size + sampler.negatives == 2 else []
     if isinstance(sampler, FactorPairSampler | SequencePairSampler):
         return ["first", "second"]
     if isinstance(sampler, EpisodeSampler):

@@ -27,6 +27,7 @@ from setsup.samplers import (
     Mixture,
     NeighbourSampler,
     OrbitSampler,
+    OverlapSampler,
     Reach,
     Sampler,
     SequencePairSampler,
@@ -60,6 +61,7 @@ KINDS = (
     FactorPairSampler,
     EpochSampler,
     NeighbourSampler,
+    OverlapSampler,
     Mixture,
     Zip,
 )
@@ -86,7 +88,7 @@ class SamplerSource:
     _reaches: Recent[tuple[str, int], Reach] = field(default_factory=lambda: Recent(_KEPT), repr=False)
 
     def __post_init__(self) -> None:
-        """Know the neighbour tables of the first sampler by names, which questions use: they read no file."""
+        """Know the tables of the first sampler by names, which questions use: they read no file."""
         self.tables: dict[str, Any] = {} if self.first is None else name_tables(self.first.to_dict())
 
     def about(self) -> Mapping[str, Any]:
@@ -107,7 +109,7 @@ class SamplerSource:
         return self.first or first_sampler(self.dataset.factors)
 
     def plain(self, sampler: Sampler) -> dict[str, Any]:
-        """A sampler as a question names it: what `to_dict` gives, with names for neighbour tables that have some."""
+        """A sampler as a question names it: what `to_dict` gives, with names for tables that have some."""
         plain: dict[str, Any] = with_names(sampler.to_dict(), self.tables)
         return plain
 

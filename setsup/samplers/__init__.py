@@ -2,14 +2,15 @@
 
 Each kind of sampler has a module of its own: ``sets`` (ABC), ``domains`` (DCoDR), ``orbits`` and ``triplets`` (orbit
 losses), ``factor_pairs`` (Ada-GVAE), ``episodes`` (few-shot tasks), ``hierarchies``, ``sequence_pairs``,
-``neighbours``, ``epochs``, ``mixture``, ``zips``; :mod:`~setsup.samplers.sampler` says what all samplers share,
-``schedules`` which options may change with the step. The folder ``groups`` has what they draw from: ``group_sampler``
-(the groups of a list of inactive factors), ``fixed_factors`` (which factors each set fixes), ``choose`` and
-``different`` (which group), ``members`` and ``window`` (which rows), ``anchors``, ``anchored`` and ``candidates``
-(which rows go with another), ``within`` (no repeats), ``plan`` (all sets of a step), ``hierarchy`` (groups of groups)
-and ``across`` (two domains). The folder ``partners`` has what pairs are drawn from: ``differing`` (rows that differ
-in some factors: ``product`` in a grid, ``index`` anywhere), ``ranked`` (independent rows) and ``anchored_neighbours``
-(rows near each other in an embedding).
+``neighbours``, ``overlaps``, ``epochs``, ``mixture``, ``zips``; :mod:`~setsup.samplers.sampler` says what all samplers
+share, ``schedules`` which options may change with the step. The folder ``groups`` has what they draw from:
+``group_sampler`` (the groups of a list of inactive factors), ``fixed_factors`` (which factors each set fixes),
+``choose`` and ``different`` (which group), ``members`` and ``window`` (which rows), ``anchors``, ``anchored`` and
+``candidates`` (which rows go with another), ``within`` (no repeats), ``plan`` (all sets of a step), ``hierarchy``
+(groups of groups) and ``across`` (two domains). The folder ``partners`` has what pairs are drawn from: ``differing``
+(rows that differ in some factors: ``product`` in a grid, ``index`` anywhere), ``ranked`` (independent rows),
+``anchored_neighbours`` (rows near each other in an embedding) and ``overlap_graph`` (views that show the same
+surfaces): ``overlap_first_pairs`` and ``overlap_forms`` say which sets of these there are.
 """
 
 from setsup.samplers.coverage import Reach, ReachedGroups, Reason, RowReach
@@ -23,6 +24,7 @@ from setsup.samplers.hierarchies import HierarchicalSampler
 from setsup.samplers.mixture import Mixture
 from setsup.samplers.neighbours import NeighbourSampler
 from setsup.samplers.orbits import OrbitSampler
+from setsup.samplers.overlaps import OverlapSampler
 from setsup.samplers.report import AnchorEntry, Entry, PairEntry, Partners, Report
 from setsup.samplers.sampler import Sampler, Shard
 from setsup.samplers.schedules import Stepwise
@@ -43,6 +45,7 @@ __all__ = [
     "Mixture",
     "NeighbourSampler",
     "OrbitSampler",
+    "OverlapSampler",
     "PairEntry",
     "Partners",
     "Reach",

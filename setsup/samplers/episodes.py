@@ -33,7 +33,8 @@ from setsup.samplers.groups.members import REFUSALS, check_refusal
 from setsup.samplers.groups.reach_chances import is_estimated, reached_groups, set_reach
 from setsup.samplers.groups.statistics import counts_entry, group_entry
 from setsup.samplers.groups.within import Keys
-from setsup.samplers.report import Report, span
+from setsup.samplers.report import Report
+from setsup.samplers.report_words import span
 from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_keyword, spell_name

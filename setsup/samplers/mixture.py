@@ -31,7 +31,7 @@ from setsup.samplers.groups.members import WeightedMembers
 from setsup.samplers.groups.reach_chances import at_least_one, inclusion_of_some
 from setsup.samplers.groups.within import MIX, Keys, distinct
 from setsup.samplers.iteration import length_of
-from setsup.samplers.report import AnchorEntry, Entry, Report
+from setsup.samplers.report import Entry, Report, ReportEntry
 from setsup.samplers.row_arguments import Weights, Where, row_mask, row_weights, weight_words, where_words
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.schedules import Stepwise, read_probability
@@ -257,7 +257,7 @@ class Mixture(Sampler):
         pool = f"a pool of {len(self.pool):,} rows" + (f", drawn by weight ({weights})," if weights else "")
         return f"rows of set {sets} come from {pool} with probability {share}"
 
-    def _is_mixed(self, entry: Entry | AnchorEntry) -> TypeGuard[Entry]:
+    def _is_mixed(self, entry: ReportEntry) -> TypeGuard[Entry]:
         """Whether an entry is about sets that get rows of the pool."""
         if not isinstance(entry, Entry) or entry.inactive != "nothing":
             return False

@@ -31,7 +31,8 @@ from setsup.samplers.draw import Draw
 from setsup.samplers.groups.within import spread_words
 from setsup.samplers.partners.anchored_neighbours import AnchoredNeighbours
 from setsup.samplers.partners.neighbour_tables import read_tables
-from setsup.samplers.report import Report, span
+from setsup.samplers.report import Report
+from setsup.samplers.report_words import span
 from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_name

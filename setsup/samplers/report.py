@@ -7,6 +7,8 @@ from typing import Any
 
 from setsup.errors import advice
 from setsup.html import lines, never_raises
+from setsup.samplers.overlap_report import OverlapEntry
+from setsup.samplers.report_words import list_counts, name_sets, span, write_number
 from setsup.samplers.row_arguments import weight_names, weight_words
 
 __all__ = [
@@ -15,27 +17,10 @@ __all__ = [
     "PairEntry",
     "Partners",
     "Report",
+    "ReportEntry",
     "anchors_lost",
     "by_weight",
-    "list_counts",
-    "span",
-    "write_number",
 ]
-
-
-def span(least: int, most: int) -> str:
-    """Write numbers from the least to the most, such as ``3 to 1,000``; one where they are equal."""
-    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
-
-
-def list_counts(counts: Mapping[str, int]) -> str:
-    """Write how many there are of each kind, such as ``3 with an unknown value``; ``none`` without any."""
-    return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "none"
-
-
-def write_number(log10: float) -> str:
-    """Write a number that is given by its decimal logarithm."""
-    return f"{10**log10:,.0f}" if log10 < 6 else f"about 10^{log10:.1f}"
 
 
 @dataclass(frozen=True)
@@ -96,7 +81,7 @@ class Entry:
         else:
             least = "" if self.narrowest == self.largest else f"{self.narrowest:,} to "
             groups = f"groups: {self.groups:,}; {least}{self.largest:,} rows within the tolerance of a row"
-        lines = [f"inactive: {self.inactive}{_of_sets(self.sets)}", f"  {groups}; {drawable} can be drawn"]
+        lines = [f"inactive: {self.inactive}{name_sets(self.sets)}", f"  {groups}; {drawable} can be drawn"]
         lost = {
             "in groups too small or left out": self.unreachable,
             "with an unknown value": self.unknown,
@@ -111,11 +96,6 @@ class Entry:
             values = ", ".join(f"{name} {kind}{count:.1f}" for name, count in self.distinct.items())
             lines.append(f"  distinct values expected in a set: {values}")
         return lines
-
-
-def _of_sets(numbers: Sequence[int]) -> str:
-    """Say which sets of a step an entry is about."""
-    return f" (set{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))})" if numbers else ""
 
 
 @dataclass(frozen=True)
@@ -169,7 +149,7 @@ class AnchorEntry:
         """Lines of the report."""
         groups = f", in {self.groups:,} groups of equal {self.inactive}" if self.groups > 1 else ""
         lines = [
-            f"anchors{_of_sets(self.sets)}: {self.anchors:,} rows{groups}",
+            f"anchors{name_sets(self.sets)}: {self.anchors:,} rows{groups}",
             f"  rows that are not anchors: {anchors_lost(self.lacking, self.unknown, self.excluded)}",
         ]
         for role, partners in self.partners.items():
@@ -244,22 +224,24 @@ def _some(names: list[str]) -> str:
     return "; ".join(f"({subset})" for subset in names[:5]) + more
 
 
+ReportEntry = Entry | AnchorEntry | OverlapEntry
+"""What is drawn, for some sets of a step or for all."""
+
+
 @dataclass(frozen=True, repr=False)
 class Report:
     """What a sampler will draw; prints as text, and :meth:`to_dict` gives plain data."""
 
     title: str
-    entries: Sequence[Entry | AnchorEntry]
+    entries: Sequence[ReportEntry]
     notes: list[str] = field(default_factory=list)
     pairs: list[PairEntry] = field(default_factory=list)
 
     def __str__(self) -> str:
         """Title, entries, pairs and notes, one per line."""
         lines = [self.title]
-        for entry in self.entries:
+        for entry in (*self.entries, *self.pairs):
             lines += entry.lines()
-        for pairs in self.pairs:
-            lines += pairs.lines()
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     __repr__ = __str__

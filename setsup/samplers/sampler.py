@@ -28,7 +28,7 @@ from setsup.samplers.iteration import (
     steps_with_row,
     tell_pass,
 )
-from setsup.samplers.report import AnchorEntry, Entry, PairEntry, Report, by_weight
+from setsup.samplers.report import PairEntry, Report, ReportEntry, by_weight
 from setsup.samplers.row_arguments import drawable_rows, is_per_set, row_mask
 from setsup.samplers.spelling import OPTION_NAMES, PYTHON_NAMES
 from setsup.samplers.steps import LAST, check_block, check_one, check_start
@@ -165,7 +165,7 @@ class Sampler(ABC):
 
     def _report(
         self,
-        entries: Sequence[Entry | AnchorEntry],
+        entries: Sequence[ReportEntry],
         notes: Sequence[str] = (),
         pairs: Sequence[PairEntry] = (),
         title: str | None = None,

@@ -27,7 +27,8 @@ from setsup.samplers.coverage import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.draw import Draw, by_factor
 from setsup.samplers.groups.reach_chances import at_least_one
 from setsup.samplers.groups.within import pick_by_weight, spread_words
-from setsup.samplers.report import Entry, Report, span
+from setsup.samplers.report import Entry, Report
+from setsup.samplers.report_words import span
 from setsup.samplers.row_arguments import Weights, Where, both
 from setsup.samplers.sampler import Sampler, check_step
 from setsup.samplers.spelling import spell, spell_name

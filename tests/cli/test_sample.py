@@ -10,9 +10,11 @@ import pytest
 from PIL import Image
 
 import setsup as library
+from setsup.samplers.partners.overlap_table import OverlapTable
 from setsup_cli.parsing.own_samplers import find_class
 from setsup_cli.suggestions import sampler_call
 from tests.cli.refusals import refused
+from tests.samplers.overlap_laws import table_of
 
 Run = Callable[..., Any]
 FILES = ("draws.jsonl", "draws.npz", "sheet.png")
@@ -772,6 +774,65 @@ def test_neighbours_are_those_of_the_library(setsup: Run, tmp_path: Path) -> Non
 )
 def test_neighbours_that_cannot_be_drawn_from(setsup: Run, words: list[object], sentence: str) -> None:
     refused(setsup("sample", *words), sentence)
+
+
+@pytest.fixture
+def overlaps(photos: Path, tmp_path: Path) -> OverlapTable:
+    """An overlap table of the first photos of each subject, in the file views.overlap."""
+    found = table_of(library.open(photos).factors, (8, 7, 6, 5), by="subject", zero=0.1)
+    found.save(tmp_path / "views.overlap")
+    return found
+
+
+def test_views_by_overlap_are_those_of_the_library(
+    setsup: Run, photos: Path, overlaps: OverlapTable, tmp_path: Path
+) -> None:
+    table = library.open(photos).factors
+    found = setsup("sample", photos, "--overlap", "views.overlap:.2-.9", "--sets", 5, "--steps", 2, "--json")
+    sampler = library.OverlapSampler(table, tmp_path / "views.overlap", overlap=(0.2, 0.9), sets=5)
+    assert [step["indices"] for step in found.json["draws"]] == sampler.block(0, 2).indices.tolist()
+    assert found.json["report"]["entries"] == json.loads(json.dumps(sampler.report().to_dict()["entries"]))
+    again = setsup("sample", "--replay", "setsup-samples/draws.jsonl", "--out", "again")
+    first, second = sampler[0].indices[0]
+    there, back = (float(overlaps.overlap[overlaps.find(*ends)]) for ends in ((first, second), (second, first)))
+    assert again.code == 0
+    assert "first and second" in again.out
+    assert f"overlap {there:.2f} (" in again.out
+    assert f"({back:.2f}), angle " in again.out or overlaps.find(second, first) < 0 or np.isnan(back)
+    words = "--size 4 --form clique --direction either --choose bins --bins 3 --by angle --angle 0-89 --negatives 2"
+    found = setsup("sample", photos, "--overlap", "views.overlap:.1-1", *words.split(), "--scale", ".2-5", "--out", "b")
+    assert (found.code, found.err) == (0, "")
+    assert "8 cliques of 4 views, each with 2 negatives" in found.out
+    sampler = library.OverlapSampler(
+        *(table, overlaps), overlap=(0.1, 1), size=4, form="clique", direction="either", choose="bins", bins=3,
+        by="angle", angle=(0, 89), scale=(0.2, 5), negatives=2,
+    )  # fmt: skip
+    assert np.array_equal(np.load("b/draws.npz")["indices"][0], sampler[0].indices)
+    library.show(library.open(photos), sampler.block(0, 1), sampler).save(tmp_path / "mine.png")
+    assert (tmp_path / "mine.png").read_bytes() == (tmp_path / "b" / "sheet.png").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--overlap none.overlap:.3-.8", "none.overlap does not exist"),
+        (
+            "--overlap views.overlap",
+            "--overlap must be a file of overlaps and a band, such as views.overlap:.3-.8, not",
+        ),
+        ("--overlap views.overlap:.3", "--overlap must be a file of overlaps and a band"),
+        ("--overlap views.overlap:.8-.3", "--overlap is empty, because 0.8 is above 0.3"),
+        ("--overlap views.overlap:.31-.32", "measured pairs has overlap 0.31 to 0.32"),
+        ("--overlap views.overlap:.3-.8 --angle 5", "--angle must be the ends of a band, such as 5-45, not '5'"),
+        ("--overlap views.overlap:.3-.8 --form clique", "pass --direction both or --direction either"),
+        ("--overlap views.overlap:.3-.8 --size 3,4", "--size must be an integer from 2"),
+        ("--overlap views.overlap:.3-.8 --inactive subject", "mutually exclusive"),
+        ("--inactive subject --angle 3-5", "--angle is an option of --overlap"),
+    ],
+)
+@pytest.mark.usefixtures("overlaps")
+def test_views_that_cannot_be_drawn_by_overlap(setsup: Run, photos: Path, words: str, sentence: str) -> None:
+    refused(setsup("sample", photos, *words.split()), sentence)
 
 
 OWN = Path(__file__).parent / "own_sampler.py"

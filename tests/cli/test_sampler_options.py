@@ -20,8 +20,9 @@ KEYS = [key for key in FAMILIES if FAMILIES[key].sampler]
 def test_options_are_the_arguments_of_the_sampler(key: str) -> None:
     signature = inspect.signature(getattr(samplers, FAMILIES[key].sampler))
     options = sampler_options(key)
-    # the numbers of a hierarchy's groups are given with its factors
-    without = {"table", *WITHOUT_OPTION, *(["sets"] if key == "hierarchies" else [])}
+    # the numbers of a hierarchy's groups are given with its factors, and the band of the overlap with the file
+    elsewhere = {"hierarchies": ["sets"], "overlap": ["overlap"]}
+    without = {"table", *WITHOUT_OPTION, *elsewhere.get(key, [])}
     assert {option.argument for option in options.values()} == signature.parameters.keys() - without
     for option in options.values():
         default = signature.parameters[option.argument].default

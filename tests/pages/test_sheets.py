@@ -14,6 +14,7 @@ from setsup.pages.answers import key_of
 from setsup.pages.questions import questions
 from setsup.pages.sampler_page import KINDS, SamplerSource
 from setsup.samplers import NeighbourSampler
+from tests.samplers.overlap_laws import table_of
 
 SHAPES = setsup.load("shapes3d-procedural").where("scale == 0.75 and floor_hue == 0 and wall_hue == 0")
 TABLE = SHAPES.factors
@@ -140,6 +141,30 @@ def test_neighbour_tables_have_names(near: NeighbourSampler, tmp_path: Path) -> 
     source = SamplerSource(SHAPES, first=setsup.Zip(large, near))
     assert list(source.tables) == ["neighbours", "near.npy"]
     assert list(source.plain(large)["arguments"]["neighbours"].values()) == ["neighbours"]
+
+
+def test_overlap_tables_have_names(tmp_path: Path) -> None:
+    overlaps = table_of(TABLE, (9, 8), by="shape")
+    overlaps.save(tmp_path / "views.overlap")
+    options: dict[str, Any] = {"overlap": (0.2, 0.9), "sets": 3}
+    file, memory = (
+        setsup.OverlapSampler(TABLE, source, **options) for source in (tmp_path / "views.overlap", overlaps)
+    )
+    for sampler, name in ((file, "views.overlap"), (memory, "overlaps")):
+        page = page_of({"": SHAPES}, {"": sampler})
+        about = page.about()["sources"]["s0"]
+        assert about["tables"] == [name]
+        assert about["first"]["arguments"]["overlaps"] == f'"{name}"'
+        found = draw(sampler, 5, page)
+        assert [one["rows"] for one in found["sets"]] == sampler[5].indices.tolist()
+        assert found["sets"][0]["roles"] == ["first", "second"]
+        json.dumps(found, allow_nan=False)
+        assert str(tmp_path) not in json.dumps([page.about(), found])
+        assert "# overlaps has the name of a table" in found["python"]
+        for given in (str(tmp_path / "views.overlap"), file.arguments["overlaps"], "other", None, [[1]]):
+            text = json.dumps({"sampler": "OverlapSampler", "arguments": {"overlaps": given, "overlap": [0.2, 0.9]}})
+            with pytest.raises(SamplerError, match=f"overlaps on a page must be one of {name}"):
+                page.get(key_of({"s": "s0", "q": "draw", "sampler": text, "step": "0"}))
 
 
 @pytest.mark.parametrize(

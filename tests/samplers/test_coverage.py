@@ -18,6 +18,7 @@ from setsup.samplers import (
     Mixture,
     NeighbourSampler,
     OrbitSampler,
+    OverlapSampler,
     Sampler,
     SequencePairSampler,
     SetSampler,
@@ -26,6 +27,7 @@ from setsup.samplers import (
     Zip,
 )
 from setsup.samplers.groups.reach_chances import inclusion
+from tests.samplers.overlap_laws import table_of
 
 SEEDS = 1500
 
@@ -179,6 +181,7 @@ def test_inclusion_by_enumeration(size):
 
 TABLE = RAGGED
 NEAR = np.stack([(np.arange(18) + step) % 18 for step in (1, 17, 2, 5, 9)], axis=-1)
+VIEWS = table_of(TABLE, (8, 7), seed=1, by="b", zero=0.3)
 OTHERS = {
     "domains": lambda seed: DomainSampler(TABLE, "a", sets=2, size=2, on_small_group="drop", seed=seed),
     "domains short": lambda seed: DomainSampler(TABLE, "a", sets=3, size=4, on_small_group="short", seed=seed),
@@ -224,6 +227,16 @@ OTHERS = {
     ),
     "neighbours by weight": lambda seed: NeighbourSampler(
         TABLE, NEAR, positive="c == anchor.c", negative="b == anchor.b", sets=2, weights="w", where="c != 1", seed=seed
+    ),
+    "views": lambda seed: OverlapSampler(TABLE, VIEWS, overlap=(0.2, 0.9), sets=2, where="c != 1", seed=seed),
+    "stars of views": lambda seed: OverlapSampler(
+        TABLE, VIEWS, overlap=(0.2, 0.9), size=3, form="star", sets=2, choose="scenes", seed=seed
+    ),
+    "cliques of views by weight": lambda seed: OverlapSampler(
+        TABLE, VIEWS, overlap=(0, 1), size=3, form="clique", direction="either", sets=1, weights="w", seed=seed
+    ),
+    "chains of views with negatives": lambda seed: OverlapSampler(
+        TABLE, VIEWS, overlap=(0.2, 0.9), size=3, sets=1, negatives=3, seed=seed
     ),
     "pairs by step": lambda seed: FactorPairSampler(GRID, 2, k={0: 1, 2**40: 2}, seed=seed),
     "pairs": lambda seed: FactorPairSampler(GRID, 2, seed=seed),

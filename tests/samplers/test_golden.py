@@ -25,12 +25,14 @@ from setsup.samplers import (
     Mixture,
     NeighbourSampler,
     OrbitSampler,
+    OverlapSampler,
     SequencePairSampler,
     SetSampler,
     Stepwise,
     TripletSampler,
     Zip,
 )
+from setsup.samplers.partners.overlap_table import OverlapTable
 
 GOLDEN = Path(__file__).with_name("golden.json")
 DRAWS = 1000
@@ -73,6 +75,30 @@ BOTH = concat([GRID, COLUMNS])
 def near(step):
     """Twelve neighbours of each row of the columns."""
     return (np.arange(720)[:, None] + step * np.arange(1, 13)) % 720
+
+
+def overlaps():
+    """Twenty views of each kind: most pairs measured, in tenths; the others excluded or not tried."""
+    kind = COLUMNS.codes("kind")
+    scenes = [np.flatnonzero(kind == number)[:20] for number in range(4)]
+    place = np.arange(20)
+    one, two = (ends.reshape(-1) for ends in np.meshgrid(place, place, indexing="ij"))
+    fate = np.where(one == two, 3, (one * 7 + two * 13 + one * two) % 9)
+    measured, excluded = fate > 3, fate == 0
+    pairs = np.concatenate([np.stack([rows[one[measured]], rows[two[measured]]], axis=1) for rows in scenes])
+    pairs = pairs[np.lexsort(pairs.T[::-1])]
+    count, possible = len(pairs) // 4, 380
+    tenths = (pairs[:, 0] * 37 + pairs[:, 1] * 11) % 13 % 11
+    bits = np.packbits(excluded)
+    counts = [possible, int(excluded.sum()), count, possible - int(excluded.sum()) - count]
+    return OverlapTable(
+        first=pairs[:, 0], second=pairs[:, 1], overlap=tenths / 10, angle=pairs.sum(axis=1) % 89,
+        scale=2.0 ** (pairs[:, 0] % 5 - 2), unknown=tenths * 0, decided=tenths * 0 + 192,
+        views=np.concatenate(scenes), sampled=np.full(80, 192), starts=np.arange(5) * 20, counts=[counts] * 4,
+        excluded=np.tile(bits, 4), excluded_starts=np.arange(5) * len(bits),
+        about={"dataset": "views", "fingerprint": COLUMNS.fingerprint, "rows": 720, "source": "scenes",
+               "settings": {"scene": ["kind"]}},
+    )  # fmt: skip
 
 
 def mixed(p, seed):
@@ -144,6 +170,22 @@ CASES = {
         negative="item != anchor.item",
         ranks={"negative": (3, 9)},
         seed=5,
+    ),
+    "OverlapSampler": lambda: OverlapSampler(COLUMNS, overlaps(), overlap=(0.3, 0.8)),
+    "OverlapSampler seed": lambda: OverlapSampler(
+        COLUMNS, overlaps(), overlap=(0.1, 0.8), angle=(10, 80), scale=(0.5, 2), direction="both", seed=5
+    ),
+    "OverlapSampler chain": lambda: OverlapSampler(
+        COLUMNS, overlaps(), overlap=(0.5, 0.7), size=6, choose="bins", bins=3, negatives=2
+    ),
+    "OverlapSampler star": lambda: OverlapSampler(
+        COLUMNS, overlaps(), overlap=(0.2, 1), size=5, form="star", choose="scenes", where="height < 2.0"
+    ),
+    "OverlapSampler clique": lambda: OverlapSampler(
+        COLUMNS, overlaps(), overlap=(0.4, 1), size=5, form="clique", direction="either", choose="bins", by="angle"
+    ),
+    "OverlapSampler weights": lambda: OverlapSampler(
+        COLUMNS, overlaps(), overlap=(0.2, 0.9), size=4, weights="weight", choose="scenes"
     ),
     "TripletSampler constraints": lambda: TripletSampler(
         COLUMNS, positive="item == anchor.item", negative="kind == anchor.kind and item != anchor.item", choose="groups"

@@ -19,6 +19,7 @@ from setsup.samplers import (
     Mixture,
     NeighbourSampler,
     OrbitSampler,
+    OverlapSampler,
     Sampler,
     SequencePairSampler,
     SetSampler,
@@ -27,6 +28,7 @@ from setsup.samplers import (
     Zip,
     from_dict,
 )
+from tests.samplers.overlap_laws import table_of
 
 
 def columns():
@@ -64,6 +66,9 @@ def near(shift=0):
     """Nine neighbours of each row of the columns, by their distance in a line."""
     row = np.arange(300)[:, None]
     return (row + shift + np.array([1, -1, 2, -2, 3, -3, 4, -4, 5])) % 300
+
+
+OVERLAPS = table_of(COLUMNS, (40, 30, 20, 10), by="kind", zero=0.1)
 
 
 def mixture(**options):
@@ -124,6 +129,13 @@ SAMPLERS = {
         "item != anchor.item",
         9,
         ranks={"negative": (2, 7)},
+    ),
+    "pairs of views": lambda: OverlapSampler(COLUMNS, OVERLAPS, overlap=(0.3, 0.6), sets=9, choose="scenes"),
+    "chains with negatives": lambda: OverlapSampler(
+        COLUMNS, OVERLAPS, overlap=(0.1, 0.3), size=5, sets=9, negatives=80, choose="bins", where="light > 0.2"
+    ),
+    "cliques by weight": lambda: OverlapSampler(
+        COLUMNS, OVERLAPS, overlap=(0.2, 0.8), size=4, form="clique", direction="either", weights="weight"
     ),
     "constrained triplets": lambda: TripletSampler(
         COLUMNS, positive="item == anchor.item and light != anchor.light", negative="item != anchor.item"

@@ -152,8 +152,8 @@ def _draw(options: Any) -> _Drawn:
         names = [factor.name for factor in dataset.factors.factors if factor.role != "key"]
         raise SamplerError(
             "choose a sampler, for example --inactive FACTOR or --active FACTOR (or --domain, --orbit, --triplets, "
-            "--positive and --negative, --neighbours, --episode, --hierarchy, --sequence, --pairs, --sampler); "
-            f"factors of {dataset.name}: {', '.join(names)}"
+            "--positive and --negative, --neighbours, --overlap, --episode, --hierarchy, --sequence, --pairs, "
+            f"--sampler); factors of {dataset.name}: {', '.join(names)}"
         )
     card = card_command(options)
     values, notes = fill_defaults(key, values, dataset.factors, card, own=of != "benchmark")
@@ -243,13 +243,27 @@ def _words(drawn: _Drawn) -> "list[Sequence[SetWords | PairWords]]":
 
 def _find_unit(drawn: _Drawn) -> Literal["set", "pair", "triplet"]:
     """What is drawn: two rows that are compared; an anchor, a positive and a negative; or any other sets."""
-    from setsup.samplers import FactorPairSampler, NeighbourSampler, TripletSampler
+    from setsup.samplers import FactorPairSampler, NeighbourSampler, OverlapSampler, TripletSampler
 
     if isinstance(drawn.sampler, NeighbourSampler):
         return "triplet" if drawn.draws.indices.shape[-1] == 3 else "pair"
     if isinstance(drawn.sampler, TripletSampler):
         return "triplet"
+    if isinstance(drawn.sampler, OverlapSampler):
+        return "pair" if drawn.draws.indices.shape[-1] == 2 else "set"
     return "pair" if isinstance(drawn.sampler, FactorPairSampler) else "set"
+
+
+def _find_overlaps(drawn: _Drawn) -> list[str]:
+    """What was measured of the sets of the first steps; empty where they are not drawn by overlap."""
+    from setsup.samplers import OverlapSampler
+
+    if not isinstance(drawn.sampler, OverlapSampler):
+        return []
+    from setsup.reports.overlap_words import describe_overlaps
+
+    steps = range(min(len(drawn.draws.indices), _STEPS_SHOWN))
+    return [text for step in steps for text in describe_overlaps(drawn.sampler, drawn.draws.at(step), _SETS_SHOWN)]
 
 
 def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
@@ -271,7 +285,11 @@ def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
             fixed, varies = words.fixed_words(table, arguments.get("tolerance")), words.varying_words(table)
             rows.append([str(step), str(number), f"{words.members:,}", fixed, varies])
     unit = _find_unit(drawn)
+    overlaps = _find_overlaps(drawn)
     heads = ["step", unit, *_HEADS[unit]]
+    if overlaps:
+        heads.append("measured")
+        rows = [[*row, text] for row, text in zip(rows, overlaps, strict=True)]
     show_table(heads, rows, right=[head for head in heads if head in ("step", unit, "rows")])
     if steps * sets > len(rows):
         say(f"… and {steps * sets - len(rows):,} more in {paths['jsonl']}")

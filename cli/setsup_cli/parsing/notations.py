@@ -110,6 +110,20 @@ def _tables(words: Words, option: str) -> dict[int, str]:
     return _by_step(parts, option, lambda path: str(expanded(Path(path))))
 
 
+def _band(word: str) -> tuple[float, float]:
+    """Read ``.3-.8``, the ends of a band."""
+    low, high = word.split("-")
+    return float(low), float(high)
+
+
+def _overlaps(word: str, option: str) -> tuple[str, tuple[float, float]]:
+    """Read the file of an overlap table and a band, ``FILE:.3-.8``."""
+    file, _, band = word.rpartition(":")
+    if not file:
+        raise ValueError
+    return str(expanded(Path(file))), _band(band)
+
+
 def _by_name(what: str, read: Callable[[str], Any], alone: Callable[[str], bool] = lambda word: False) -> Any:
     """A reader of ``NAME=VALUE ...``, or of one value where that can stand alone."""
 
@@ -194,6 +208,13 @@ NOTATIONS: Mapping[str, Notation] = {
     "Neighbours": Notation(
         "FILE ...", Words, _tables, "FILE is a table written by `setsup embed --neighbours`; 0:FILE 100:FILE uses one "
         "table from step 0 and another from step 100.",
+    ),
+    "Overlaps": Notation(
+        "FILE:LOW-HIGH", str, _overlaps, "FILE:.3-.8 draws pairs of views with an overlap from 0.3 to 0.8.",
+        "a file of overlaps and a band, such as views.overlap:.3-.8",
+    ),
+    "Band": Notation(
+        "LOW-HIGH", str, lambda word, option: _band(word), expected="the ends of a band, such as 5-45",
     ),
     "Sequence[int] | Mapping[str, Sequence[int]]": Notation(
         "R-R", Words, _by_name("1-20", _range, alone=lambda word: "=" not in word),

@@ -90,6 +90,10 @@ FAMILIES: Mapping[str, Family] = {
         "rows that are close to each other in an embedding", "neighbours", "NeighbourSampler", ["neighbours"],
         defaults={"ranks": "the whole table"},
     ),
+    "overlap": Family(
+        "views of a scene by how much of it they share", "overlaps", "OverlapSampler", ["overlap"],
+        {"overlaps": "overlap"}, ["stream", "overlap"],
+    ),
     "mixtures": Family("your own sampler, such as a mixture, from a file", "", "", ["sampler"]),
 }  # fmt: skip
 """The samplers of the command, by the words after --help that show their options."""

@@ -92,6 +92,9 @@ def build_sampler(key: str, values: Given, table: "FactorTable", card: str) -> "
     if key == "hierarchies":
         arguments |= {"factors": list(values["hierarchy"]), "sets": list(values["hierarchy"].values())}
         names["sets"] = "the numbers of --hierarchy"
+    if key == "overlap":
+        arguments["overlaps"], arguments["overlap"] = values["overlap"]
+        names["overlap"] = names["overlaps"]
     if key == "time" and "time" not in values:
         raise SamplerError("--sequence requires --time FACTOR, the factor that contains the time of each row")
     with advised_for_command(names):

@@ -80,8 +80,8 @@ function SamplerForm({source, described, text, onChange, name}) {
       <${Choice} label="kind" value=${chosen} options=${[...new Set([...Object.keys(kinds), described.sampler])]} onChange=${to => { setKind(to); setDraft(beginning(to, text, source.about.tables)); }} />
       ${listed.map(option => option.choices.length ? html`<${Choice} key=${option.name} label=${option.name + (option.needed ? " (needed)" : "")} value=${plain(fields[option.name] ?? option.default)} options=${option.choices} onChange=${to => change(option.name, JSON.stringify(to))} />`
     : html`<label key=${option.name} class=${WHOLE.includes(option.name) ? "whole-line" : ""}>${option.name}${option.needed ? " (needed)" : ""}
-        ${WHOLE.includes(option.name) ? html`<textarea rows="3" spellcheck="false" required=${option.needed} value=${fields[option.name] ?? ""} placeholder=${option.name === "neighbours" ? "[[1, 2], [0, 2], …], a line for each row" : "the JSON of sampler.to_dict()"} onInput=${event => change(option.name, event.target.value)}></textarea>${option.name === "neighbours" && html`<small>${tableWords(source.about.tables)}</small>`}`
-    : html`<input type="text" spellcheck="false" autocomplete="off" required=${option.needed} value=${plain(fields[option.name] ?? "")} placeholder=${option.needed ? "factor, factor" : plain(option.default)} onInput=${event => change(option.name, event.target.value)} />`}</label>`)}
+        ${WHOLE.includes(option.name) ? html`<textarea rows="3" spellcheck="false" required=${option.needed} value=${fields[option.name] ?? ""} placeholder=${option.name === "neighbours" ? "[[1, 2], [0, 2], …], a line for each row" : option.name === "overlaps" ? "the name of a table" : "the JSON of sampler.to_dict()"} onInput=${event => change(option.name, event.target.value)}></textarea>${option.name === "neighbours" ? html`<small>${tableWords(source.about.tables)}</small>` : option.name === "overlaps" && html`<small>${overlapWords(source.about.tables)}</small>`}`
+    : html`<input type="text" spellcheck="false" autocomplete="off" required=${option.needed} value=${plain(fields[option.name] ?? "")} placeholder=${option.name === "overlap" ? "[0.3, 0.8]" : option.needed ? "factor, factor" : plain(option.default)} onInput=${event => change(option.name, event.target.value)} />`}</label>`)}
       <button type="submit">Draw</button></fieldset></form>
     ${begins && html`<p class="note">The page begins with sets that fix the first factor, and with small = drop: groups that are too small for a set are omitted and listed below. Python's default, error, refuses such a sampler.</p>`}
     <details><summary>Paste or copy a sampler as data</summary><label>what <code>sampler.to_dict()</code> gives, as JSON<textarea rows="4" spellcheck="false" readonly=${!setsup.isLive} value=${text} onChange=${paste}></textarea></label></details>
@@ -89,13 +89,15 @@ function SamplerForm({source, described, text, onChange, name}) {
 }
 
 // options that are samplers, or tables
-const WHOLE = ["base", "samplers", "neighbours"];
+const WHOLE = ["base", "samplers", "neighbours", "overlaps"];
 
 const tableWords = tables => (tables.length ? `or the name of a table that this page knows: ${tables.join(", ")}` : "or a table of a file, as setsup embed --neighbours writes it: start the page with --sampler FILE, the JSON of to_dict() of a NeighbourSampler of that file");
 
+const overlapWords = tables => (tables.length ? `a table that this page knows: ${tables.join(", ")}` : "a table of a file: start the page with --sampler FILE, the JSON of to_dict() of an OverlapSampler of that file");
+
 // what a kind that is made of other samplers begins with: the one that is shown
 function beginning(kind, text, tables) {
-  return kind === "Mixture" ? {base: text} : kind === "Zip" ? {samplers: `[${text},${text}]`} : kind === "NeighbourSampler" && tables.length ? {neighbours: JSON.stringify(tables[0])} : {};
+  return kind === "Mixture" ? {base: text} : kind === "Zip" ? {samplers: `[${text},${text}]`} : kind === "NeighbourSampler" && tables.length ? {neighbours: JSON.stringify(tables[0])} : kind === "OverlapSampler" && tables.length ? {overlaps: JSON.stringify(tables[0])} : {};
 }
 
 // JSON of an argument as a user writes it: strings without quotes, lists of strings with commas, null as nothing

@@ -13,6 +13,7 @@ from setsup.errors import DataError
 from setsup.reports.describe import PairWords, SetWords, describe, describe_pairs
 from setsup.reports.display.saving import Sheet
 from setsup.reports.display.shown import Shown, find_shown
+from setsup.reports.overlap_words import describe_overlaps
 from setsup.reports.page import check_measures
 from setsup.reports.sheet import contact_page
 from setsup.reports.text_layout import legible
@@ -20,6 +21,7 @@ from setsup.reports.thumbnails import thumbnail
 from setsup.reports.triplets import triplet_page
 from setsup.samplers.draw import Draw
 from setsup.samplers.neighbours import NeighbourSampler
+from setsup.samplers.overlaps import OverlapSampler
 from setsup.samplers.row_arguments import weight_names, weight_words, where_words
 from setsup.samplers.sampler import Sampler
 from setsup.samplers.triplets import TripletSampler
@@ -156,12 +158,16 @@ def _blocks(shown: Shown, steps: int, title: str | None, tile: int | None) -> "P
         heading += f"\nthe first {most} of {sets:,} {shown.nouns}"
     blocks = [(step, number) for step in range(steps) for number in range(most)]
     described = {step: _words(shown, draws.at(step), most) for step in range(steps)}
+    overlaps = {step: _overlaps(shown, draws.at(step), most) for step in range(steps)}
     chosen = tuple(np.array(blocks).T)
     first = draws.indices[chosen][:, :_MEMBERS]
     images = _images(shown.dataset, first, tile)
     return contact_page(
         [images[start : start + first.shape[1]] for start in range(0, first.size, first.shape[1])],
-        [_caption(shown, described[step][number], step, number, steps) for step, number in blocks],
+        [
+            _caption(shown, described[step][number], step, number, steps, overlaps[step][number])
+            for step, number in blocks
+        ],
         heading.strip(),
         None if draws.mask is None else draws.mask[chosen],
         None if draws.canonical is None else _images(shown.dataset, draws.canonical[chosen], tile),
@@ -174,21 +180,32 @@ def _blocks(shown: Shown, steps: int, title: str | None, tile: int | None) -> "P
 
 def _words(shown: Shown, draw: Draw, most: int) -> Sequence[SetWords | PairWords]:
     without = [] if shown.sampler is None else weight_names(shown.sampler.arguments)
-    described_by = describe_pairs if draw.pair_labels or isinstance(shown.sampler, NeighbourSampler) else describe
-    return described_by(shown.table, draw, most, without)
+    compared = draw.pair_labels or isinstance(shown.sampler, NeighbourSampler)
+    compared = compared or (isinstance(shown.sampler, OverlapSampler) and shown.noun == "pair")
+    return (describe_pairs if compared else describe)(shown.table, draw, most, without)
+
+
+def _overlaps(shown: Shown, draw: Draw, most: int) -> list[str]:
+    """What was measured of the views of each set; empty where a sampler does not draw by overlap."""
+    if isinstance(shown.sampler, OverlapSampler):
+        return describe_overlaps(shown.sampler, draw, most)
+    return [""] * most
 
 
 def _members(described: SetWords | PairWords) -> int:
     return 2 if isinstance(described, PairWords) else described.members
 
 
-def _caption(shown: Shown, described: SetWords | PairWords, step: int, number: int, steps: int) -> str:
+def _caption(shown: Shown, described: SetWords | PairWords, step: int, number: int, steps: int, overlaps: str) -> str:
     label = shown.rows or f"{shown.noun} {number}"
     if steps > 1:
         label = f"{shown.counter} {step}, {label}"
+    if overlaps:
+        label += f" · {_join(overlaps)}"
     if isinstance(described, PairWords):
+        label = f"{label}\n" if overlaps else f"{label} · "
         equal = f"\nequal: {_join(described.fixed_words(shown.table))}" if described.fixed else ""
-        return f"{label} · {_join(described.changed_words(shown.table))}{equal}"
+        return f"{label}{_join(described.changed_words(shown.table))}{equal}"
     fixed = _join(described.fixed_words(shown.table, shown.argument("tolerance"), legible))
     size = shown.draws.indices.shape[-1]
     if shown.bare and size == 1:
@@ -224,12 +241,15 @@ def _heading(shown: Shown, steps: int) -> str:
         "framed: support" if shown.support else "",
         f"each with its anchor first, then {members}" if (members := shown.argument("members")) else "",
         *_near(shown),
+        f"the last {negatives} of each: negatives" if (negatives := shown.argument("negatives")) else "",
     ]
     return "\n".join(line for line in (f"{name}: {counted}", ", ".join(filter(None, parts))) if line)
 
 
 def _near(shown: Shown) -> list[str]:
-    """What pairs of neighbours are."""
+    """What pairs of neighbours, and pairs and sets of views, are."""
+    if isinstance(shown.sampler, OverlapSampler):
+        return [shown.sampler.words]
     if shown.noun != "pair" or not isinstance(shown.sampler, NeighbourSampler):
         return []
     given = {role: shown.argument(role) for role in ("positive", "negative")}

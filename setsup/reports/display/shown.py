@@ -13,6 +13,7 @@ from setsup.factors.column_storage import check_rows
 from setsup.factors.table import FactorTable
 from setsup.random import fold, permute
 from setsup.samplers.draw import Draw
+from setsup.samplers.neighbours import NeighbourSampler
 from setsup.samplers.sampler import Sampler
 
 __all__ = ["Shown", "find_shown"]
@@ -24,6 +25,7 @@ _NOUNS = {
     "FactorPairSampler": "pair",
     "NeighbourSampler": "pair",
     "OrbitSampler": "orbit",
+    "OverlapSampler": "pair",
     "SequencePairSampler": "pair",
     "TripletSampler": "triplet",
 }
@@ -50,7 +52,9 @@ class Shown:
         if self.sampler is None:
             return "set" if self.draws.canonical is None else "orbit"
         noun = _NOUNS.get(type(self.sampler).__name__, "set")
-        return "triplet" if noun == "pair" and self.draws.indices.shape[-1] == 3 else noun
+        if noun == "pair" and (size := self.draws.indices.shape[-1]) > 2:
+            return "triplet" if size == 3 and isinstance(self.sampler, NeighbourSampler) else "set"
+        return noun
 
     @property
     def nouns(self) -> str:

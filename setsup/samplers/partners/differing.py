@@ -18,7 +18,8 @@ from setsup.samplers.partners.cells import Cells, cells_of
 from setsup.samplers.partners.index import IndexPartners
 from setsup.samplers.partners.product import ProductPartners
 from setsup.samplers.partners.subsets import Subsets, read_sizes
-from setsup.samplers.report import PairEntry, list_counts, span
+from setsup.samplers.report import PairEntry
+from setsup.samplers.report_words import list_counts, span
 from setsup.samplers.spelling import spell, spell_name
 
 __all__ = ["DifferingPairs"]

@@ -14,7 +14,8 @@ from setsup.samplers.coverage import ReachedGroups
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.reach_chances import at_least_one
 from setsup.samplers.groups.within import pick_by_weight
-from setsup.samplers.report import PairEntry, list_counts
+from setsup.samplers.report import PairEntry
+from setsup.samplers.report_words import list_counts
 
 __all__ = ["RankedPairs"]
 

@@ -11,7 +11,7 @@ from setsup.arrays import Bools, Reals, Rows, Steps, Words
 from setsup.checks import is_integer
 from setsup.errors import SamplerError, abbreviate, advice
 from setsup.random import randint_below
-from setsup.samplers.report import span
+from setsup.samplers.report_words import span
 from setsup.samplers.schedules import Schedule
 from setsup.samplers.spelling import spell_name
 
