@@ -1,4 +1,5 @@
 import inspect
+import pkgutil
 import sys
 from importlib import import_module
 from types import ModuleType
@@ -21,6 +22,18 @@ def test_every_public_name_is_found_once_and_kept(package):
             assert found.__module__.startswith("setsup")
     with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nothing'"):
         module.nothing  # noqa: B018
+
+
+def test_no_lazy_name_is_that_of_a_module():
+    """Python makes an imported module an attribute of its package, where it would stand for the name."""
+    roots = [import_module(name) for name in ("setsup", "setsup_cli", "setsup_papers", "setsup_renderers")]
+    inner = (one for root in roots for one in pkgutil.walk_packages(root.__path__, f"{root.__name__}."))
+    packages = roots + [import_module(one.name) for one in inner if one.ispkg]
+    lazy = [package for package in packages if "__getattr__" in vars(package)]
+    assert len(lazy) >= len(PACKAGES)
+    for package in lazy:
+        modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
+        assert not modules.intersection(getattr(package, "__all__", ())), package.__name__
 
 
 def test_the_module_is_imported_on_first_use_and_after_its_libraries(monkeypatch):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from setsup.evaluation.accuracy_by_group import GroupAccuracy, group_accuracy
     from setsup.evaluation.agreement import Retrieved, accuracy, matches, mean_average_precision, precision, vote
     from setsup.evaluation.batched.sgd_probes import NetworkProbes, network_probes
-    from setsup.evaluation.group_accuracy import GroupAccuracy, group_accuracy
     from setsup.evaluation.information import Information, noise_scale
     from setsup.evaluation.invariance import DeepProbes, deep_probes, landmark_error
     from setsup.evaluation.linear import LinearProbe, linear_classifier, linear_regression
@@ -117,7 +117,7 @@ __all__ = [
 if not TYPE_CHECKING:
     _HOMES = {
         "agreement": ("Retrieved", "accuracy", "matches", "mean_average_precision", "precision", "vote"),
-        "group_accuracy": ("GroupAccuracy", "group_accuracy"),
+        "accuracy_by_group": ("GroupAccuracy", "group_accuracy"),
         "information": ("Information", "noise_scale"),
         "linear": ("LinearProbe", "linear_classifier", "linear_regression"),
         "maps": ("tsne_map", "umap_map"),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from setsup.pages.embedding_page import EmbeddingSource, open_embeddings
     from setsup.pages.exporting import export
     from setsup.pages.page import Page, page_of
-    from setsup.pages.report_page import report_page
+    from setsup.pages.published_results import report_page
     from setsup.pages.server import serve
 
 __all__ = [
@@ -36,7 +36,7 @@ if not TYPE_CHECKING:
         "embedding_page": ("EmbeddingSource", "open_embeddings"),
         "exporting": ("export",),
         "page": ("Page", "page_of"),
-        "report_page": ("report_page",),
+        "published_results": ("report_page",),
         "server": ("serve",),
     }
 
