@@ -33,6 +33,7 @@ USES = {library.package.lower(): library.use for library in LIBRARIES.values()} 
     "build": "builds the wheel and the source archive in a test",
     "flask": "runs moto's server",
     "flask-cors": "runs moto's server",
+    "check-jsonschema": "checks files that hosts of code read by their schemas",
     "hypothesis": "tests over random tables and mutated files",
     "ipykernel": "kernel in which tests run the notebook",
     "import-linter": "checks that imports follow the layers of the architecture",
