@@ -186,7 +186,7 @@ class OverlapSampler(Sampler):
         self._first = choose_first_pairs(found.graph, begins, choose, numbers)
         self._negatives = find_negatives(measured, found.graph, self._drawable, self.negatives)
         self._counts = {
-            "measured": len(measured),
+            "measured": int(measured.counts[:, 2].sum()),
             "unknown": int(np.isnan(measured.overlap).sum()),
             "pairs": len(begins),
             **{"one_way": found.one_way, "untried": found.untried},

@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+import setsup
+from setsup.correspondence import overlap
 from setsup.errors import DataError, SamplerError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.samplers import EpochSampler, OverlapSampler, Zip, from_dict
@@ -26,6 +28,7 @@ from tests.samplers.overlap_laws import (
     table_of,
     table_of_pairs,
 )
+from tests.track_models import Model
 
 TABLE = factors()
 SCENE = TABLE.codes("scene")
@@ -235,7 +238,10 @@ def test_every_set_has_its_form(seed, shape, choose, size, measured, weighted):
 
 
 @pytest.mark.parametrize(("views", "negatives"), [((12,), 3), ((6, 5), 4), ((8,), 1), ((5, 4, 3), 9)])
-def test_negatives_are_uniform_over_views_that_are_certain(views, negatives):
+def test_negatives_are_uniform_over_views_that_are_certain(views, negatives, monkeypatch):
+    if len(views) == 3:  # as scenes of many views, a part at a time
+        monkeypatch.setattr("setsup.samplers.partners.overlap_negatives._ROWS", 2)
+        monkeypatch.setattr("setsup.samplers.partners.overlap_negatives._BLOCK", 100)
     table = factors(len(views))
     scene = table.codes("scene")
     overlaps = table_of(table, views, seed=9, measured=0.6, excluded=0.35, zero=0.5, unknown=0.1)
@@ -461,3 +467,19 @@ def test_within_a_zip():
     assert "pairs of views (sets 1, 2):" in str(both.report())
     again = from_dict(json.loads(json.dumps(both.to_dict())), TABLE)
     assert np.array_equal(again[7].indices, both[7].indices)
+
+
+@pytest.mark.parametrize("direction", ["forward", "both", "either"])
+def test_tracks_of_a_model(tmp_path, direction):
+    """All pairs of a COLMAP model are measured, also those without a common point, which are never drawn."""
+    model = Model(tmp_path / "cloud", blind=(3,))
+    dataset = setsup.open(tmp_path / "cloud")
+    table = overlap(dataset)
+    sampler = OverlapSampler(dataset.factors, table, overlap=(0, 0.5), direction=direction, sets=64)
+    shares = {(a, b): model.measures(a, b)[0] for a in range(9) for b in range(9) if a != b}
+    low = {pair for pair, share in shares.items() if 0 < share <= 0.5}
+    low = {(a, b) for a, b in shares if {"forward": (a, b) in low, "both": {(a, b), (b, a)} <= low,
+                                         "either": bool({(a, b), (b, a)} & low)}[direction]}  # fmt: skip
+    assert {tuple(pair) for pair in sampler.block(0, 30).indices.reshape(-1, 2).tolist()} == low
+    entry = sampler.report().entries[0]
+    assert (entry.measured, entry.pairs, entry.untried) == (72, len(low), 0)

@@ -121,7 +121,7 @@ def pairs_in_bands(
         returned = (back >= 0) & inside[back]
         alone = number[back < 0]
         one_way = int(np.count_nonzero(~returned))
-        untried = len(alone) - int(table.is_excluded(table.second[alone], table.first[alone]).sum())
+        untried = len(alone) - int(table.is_disjoint(table.second[alone], table.first[alone]).sum())
         pairs, values = pairs[returned], values[returned]
     elif direction == "either":
         pairs, values = np.append(pairs, second * views + first), np.append(values, values)

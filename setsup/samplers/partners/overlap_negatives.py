@@ -7,6 +7,7 @@ that was not tried, or whose overlap is unknown, is not certain.
 import numpy as np
 
 from setsup.arrays import Bools, Bytes, Reals, Rows
+from setsup.checks import check_memory
 from setsup.errors import SamplerError
 from setsup.samplers.groups.within import Keys, distinct
 from setsup.samplers.partners.overlap_graph import OverlapGraph
@@ -15,6 +16,7 @@ from setsup.samplers.spelling import spell_name
 
 __all__ = ["Negatives", "find_negatives"]
 
+_ROWS = 512  # views packed together
 _BLOCK = 1 << 22  # pairs of a set and a view looked at together
 
 
@@ -138,14 +140,22 @@ def _apart_in_scenes(table: OverlapTable, graph: OverlapGraph, allowed: Bools) -
     ascending = np.argsort(one, kind="stable")
     one, two = one[ascending], two[ascending]
     of_scene = np.searchsorted(one, graph.scenes)
+    largest = int(np.diff(graph.scenes).max(initial=0))
+    what = f"{spell_name('negatives')} of a scene of {largest:,} views"
+    check_memory(
+        largest**2, what, "the views of a scene, for example with rows= of setsup.correspondence.overlap", SamplerError
+    )
     bits = [np.zeros(0, dtype=np.uint8)]
     for scene, (start, stop) in enumerate(zip(graph.scenes[:-1].tolist(), graph.scenes[1:].tolist(), strict=True)):
         views = stop - start
         begin, end = table.excluded_starts[scene : scene + 2].tolist()
         apart = np.zeros((views, views), dtype=bool)
         if end > begin:
-            apart |= np.unpackbits(table.excluded[begin:end])[: views * views].reshape(views, views).astype(bool)
+            apart = np.unpackbits(table.excluded[begin:end])[: views * views].reshape(views, views).view(bool)
         some = slice(of_scene[scene], of_scene[scene + 1])
         apart[one[some] - start, two[some] - start] = True
-        bits.append(np.packbits(apart & apart.T & allowed[start:stop], axis=1).reshape(-1))
-    return np.concatenate(bits), np.cumsum([0, *map(len, bits[1:])])
+        for first in range(0, views, _ROWS):
+            rows = slice(first, first + _ROWS)
+            bits.append(np.packbits(apart[rows] & apart[:, rows].T & allowed[start:stop], axis=1).reshape(-1))
+    sizes = np.diff(graph.scenes)
+    return np.concatenate(bits), np.cumsum(np.append(0, sizes * -(-sizes // 8)))

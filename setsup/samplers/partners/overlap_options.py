@@ -73,7 +73,7 @@ def check_together(form: str, direction: str, choose: str, by: str) -> None:
 def say_none(table: OverlapTable, bands: str, direction: Direction, untried: int, rows: Bools | None) -> str:
     """What is wrong where no pair is in the bands."""
     kept = "" if rows is None else f" of the rows that {advice('where= and weights=', '--where and --weights')} keep"
-    text = f"none of the {len(table):,} measured pairs{kept} has {bands}"
+    text = f"none of the {int(table.counts[:, 2].sum()):,} measured pairs{kept} has {bands}"
     if direction == "both" and untried:
         return (
             f"{text}; {untried:,} have it in one direction, and the other was not tried; measure the overlaps with "
