@@ -185,9 +185,12 @@ def test_the_last_resort():
     pairs, views = dead_ends()
     law, fallback = law_of_sets(dict.fromkeys(pairs), 5, "chain", lambda pair: 0)
     assert 0.2 < fallback < 0.3
-    sampler = OverlapSampler(TABLE, table_of_pairs(TABLE, pairs, views), size=5, overlap=(0.5, 0.5), sets=64)
-    check_chances(sampler, law, fallback)
-    check_draws(sampler.block(0, 100).indices, law)
+    overlaps = table_of_pairs(TABLE, pairs, views)
+    check_chances(OverlapSampler(TABLE, overlaps, size=5, overlap=(0.5, 0.5), sets=1), law, fallback)
+    sampler = OverlapSampler(TABLE, overlaps, size=5, overlap=(0.5, 0.5), sets=64)
+    drawn = sampler.block(0, 100).indices
+    check_draws(drawn, law)
+    assert np.array_equal(np.stack([sampler[step].indices for step in range(20)]), drawn[:20])
     entry = sampler.report().entries[0]
     first = {members[:2] for members in law}
     assert (entry.pairs, entry.first_pairs, entry.without_set) == (len(pairs), len(first), len(pairs) - len(first))
@@ -483,3 +486,11 @@ def test_tracks_of_a_model(tmp_path, direction):
     assert {tuple(pair) for pair in sampler.block(0, 30).indices.reshape(-1, 2).tolist()} == low
     entry = sampler.report().entries[0]
     assert (entry.measured, entry.pairs, entry.untried) == (72, len(low), 0)
+
+
+def test_searches_go_back():
+    """The first way from (0, 1) ends at view 4; the other one passes through the same views."""
+    overlaps = table_of_pairs(TABLE, [(0, 1), (1, 2), (1, 3), (2, 4), (3, 2)], range(5))
+    sampler = OverlapSampler(TABLE, overlaps, overlap=(0.5, 0.5), size=5)
+    assert {tuple(one) for one in sampler[0].indices.tolist()} == {(0, 1, 3, 2, 4)}
+    assert sampler.report().entries[0].first_pairs == 1
