@@ -71,7 +71,7 @@ def overlap(
         One with scenes, such as a :class:`setsup.rendered.dataset.RenderedDataset`; or one with depth and cameras: a
         folder written by ``setsup render``, or modalities ``depth`` (h, w), ``pose`` (4, 4) from the camera to the
         world and ``intrinsics`` (3, 3), as ``scenenn-frames``, ``co3d`` and datasets in the BOP format have them; or a
-        capture with a COLMAP model, opened by :func:`setsup.open`.
+        capture with a COLMAP model, opened by :func:`setsup.open`, or ``mvimgnet``.
     scene : str or list of str, optional
         Factors in which the views of a scene agree; ``dataset.pair_factors`` by default.
     rows : (n,) int or bool, optional

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from tests.true_files.pacs import put
-from tests.true_files.rings import jpeg, ring, seen
+from tests.true_files.rings import jpeg, project, ring, seen
 
 HELD = "sequence"
 
@@ -76,8 +76,30 @@ def images_bin(category: int, sequence: str) -> bytes:
         x, y, z, w = Rotation.from_matrix(pose[:3, :3].T).as_quat()
         shift = -pose[:3, :3].T @ pose[:3, 3]
         entries += struct.pack("<i7di", frame + 1, w, x, y, z, *shift, 1) + image_name(frame).encode() + b"\0"
-        entries += struct.pack("<Q", frame) + struct.pack("<ddq", 1.5, 2.5, -1) * frame
+        points = [(1.5, 2.5, -1)] * frame
+        seen_at = project(cloud(), poses(number)[frame], intrinsics(category)) + 0.5
+        points += [(*seen_at[each].tolist(), 100 + each) for each in sorted(observed(frame))]
+        entries += struct.pack("<Q", len(points)) + b"".join(struct.pack("<ddq", *point) for point in points)
     return struct.pack("<Q", len(listed)) + entries
+
+
+def cloud() -> np.ndarray:
+    """Points of every model, in COLMAP's world."""
+    grid = np.stack(np.meshgrid([-0.3, 0, 0.3], [-0.2, 0.1, 0.3], [-0.2, 0, 0.25]), axis=-1).reshape(-1, 3)
+    return SCALE * TURN.apply(grid) + SHIFT
+
+
+def observed(frame: int) -> set[int]:
+    """Points that a frame observes."""
+    return {point for point in range(len(cloud())) if (point + frame) % 4 and (point * frame) % 5 != 1}
+
+
+def points_bin() -> bytes:
+    """``points3D.bin`` of every sequence."""
+    entries = b"".join(
+        struct.pack("<Q3d3BdQ", 100 + number, *position, 9, 99, 9, 0.5, 0) for number, position in enumerate(cloud())
+    )
+    return struct.pack("<Q", len(cloud())) + entries
 
 
 def cameras_bin(category: int) -> bytes:
@@ -99,7 +121,7 @@ def release() -> dict[str, bytes]:
         for sequence in sequences:
             top = f"{category}/{sequence}/sparse/0"
             files |= {f"{top}/cameras.bin": cameras_bin(category), f"{top}/images.bin": images_bin(category, sequence)}
-            files[f"{top}/points3D.bin"] = struct.pack("<Q", 0)
+            files[f"{top}/points3D.bin"] = points_bin()
     files["mvimgnet_category.txt"] = "".join(f"{key},{name}\n" for key, name in CATEGORIES.items()).encode()
     return files
 

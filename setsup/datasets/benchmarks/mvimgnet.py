@@ -16,15 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array, Places, Rows
-from setsup.datasets.adapters.camera_frames import CameraFrames
 from setsup.datasets.adapters.camera_paths import pose_factors
+from setsup.datasets.adapters.colmap_tracks import ColmapModel, ColmapTracks
 from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.cached_arrays import cached_array, release_state
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.geometry.colmap import read_cameras, read_images
 from setsup.datasets.images import check_size
-from setsup.errors import DamagedFile
+from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, Kind
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
@@ -43,13 +43,14 @@ _ARCHIVES = ("MVImgNet", "mvimgnet", "MVImgNet.zip")
 _PACKED = r"mvi_[0-9]+\.(?:zip|tar)"
 _NAMES = "mvimgnet_category.txt"
 _MOST = 1 << 24
-_EDITION = 2
+_EDITION = 3
 _ENTRY = np.dtype(
     [
         ("pose", np.float32, (4, 4)),
         ("lens", np.float32, 4),
         ("distortion", np.float32, 4),
         ("size", np.int32, 2),
+        ("observations", np.int64, 2),
         ("absent", np.int32),
     ]
 )
@@ -57,7 +58,25 @@ _ENTRY = np.dtype(
 _log = logging.getLogger("setsup")
 
 
-def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> CameraFrames:
+class MvImgNetFrames(ColmapTracks):
+    """Frames of sequences, with the 3D points that each frame observes; those without a camera observe none."""
+
+    pair_factors = ("category", "sequence")
+    """Factors in which the views of a scene agree."""
+
+    _release: MemberIndex
+    _of_row: Rows
+    _files: Places
+
+    def _model_of(self, row: int) -> ColmapModel:
+        images, points = self._files[self._of_row[row]].tolist()
+        if images < 0:
+            path = self.paths([row])[0]
+            raise DataError(f"{self.name}: row {row} ({path}) has no COLMAP model; choose rows with a known pose")
+        return ColmapModel(self._release, images, False, points, False)
+
+
+def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> MvImgNetFrames:
     """Open MVImgNet: the folder with any of its zips, packed or unpacked, or one zip.
 
     Rows are the frames, sorted by file name. Factors: ``category``, its name if ``mvimgnet_category.txt`` is next to
@@ -67,6 +86,9 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
 
     Modalities: ``image``; ``pose``, camera to world, NaN for frames that COLMAP did not place; ``intrinsics`` and
     ``distortion``, OpenCV's k1, k2, p1, p2.
+
+    Methods ``observations(row)``, ``observed(row)`` and ``points(row)`` give the 3D points of the models
+    (:mod:`setsup.datasets.adapters.colmap_tracks`).
 
     `size` (height, width), optional: images are resized to cover this size and cropped about their centre, and
     intrinsics follow.
@@ -91,7 +113,8 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     sequence, instance = _coded(groups["sequence"])
     starts = np.flatnonzero(np.append(True, (np.diff(number) != 0) | (np.diff(instance) != 0)))
     of_row = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(places))))
-    cameras = _cameras(release, places, groups, starts, of_row)
+    models = _models(release, groups, starts)
+    cameras = _cameras(release, places, groups, starts, of_row, models)
     _warn_absent(release, cameras)
     _warn_empty(release, groups, starts)
     frame = np.arange(len(places)) - starts[of_row]
@@ -108,7 +131,10 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     sizes = np.asarray(cameras["size"], np.int64)
     # cameras are those of the pixels as they are stored
     files, poses = MemberImages(release, places, upright=False), np.asarray(cameras["pose"])
-    return CameraFrames("mvimgnet", table_of(factors), files, poses, intrinsics, sizes, size, more=more)
+    found = MvImgNetFrames("mvimgnet", table_of(factors), files, poses, intrinsics, sizes, size, more=more)
+    found._release, found._of_row, found._files = release, of_row, models[:, 1:]
+    found._stretches = np.asarray(cameras["observations"])
+    return found
 
 
 def _coded(texts: Any, name: Callable[[str], str] = str) -> tuple[tuple[str, ...], Rows]:
@@ -120,12 +146,19 @@ def _coded(texts: Any, name: Callable[[str], str] = str) -> tuple[tuple[str, ...
     return tuple(levels), np.array([code[each] for each in named])[np.asarray(encoded.indices)]
 
 
-def _cameras(release: MemberIndex, places: Places, groups: Mapping[str, Any], starts: Rows, of_row: Rows) -> Array:
-    """Pose, lens, distortion and size of each image, NaN and 1 × 1 where it has no camera."""
+def _models(release: MemberIndex, groups: Mapping[str, Any], starts: Rows) -> Places:
+    """Places of the cameras, images and points of each sequence's model, (n, 3); −1 for none."""
     columns = (groups[name].take(starts).to_pylist() for name in ("category", "sequence"))
     folders = [f"{category}/{sequence}" for category, sequence in zip(*columns, strict=True)]
-    kinds = ("cameras", "images")
-    models = np.stack([release.places([f"{folder}/sparse/0/{kind}.bin" for folder in folders]) for kind in kinds], 1)
+    kinds = ("cameras", "images", "points3D")
+    return np.stack([release.places([f"{folder}/sparse/0/{kind}.bin" for folder in folders]) for kind in kinds], 1)
+
+
+def _cameras(
+    release: MemberIndex, places: Places, groups: Mapping[str, Any], starts: Rows, of_row: Rows, models: Places
+) -> Array:
+    """Pose, lens, distortion, size and observations of each image; NaN, 1 × 1 and none where it has no camera."""
+    models = models[:, :2]
     there = np.flatnonzero((models >= 0).all(axis=1))
 
     def make() -> Array:
@@ -201,7 +234,8 @@ def _read(release: MemberIndex, model: npt.NDArray[np.int64], rows: dict[str, in
                 f"{label}: image {name!r} has the camera model {camera.model}; expected k1, k2, p1 and p2 at most",
                 "undistort the images",
             )
-        entries[row] = (image.pose, camera.lens, camera.distortion[:4], (camera.height, camera.width), 0)
+        size, observations = (camera.height, camera.width), (image.start, image.length)
+        entries[row] = (image.pose, camera.lens, camera.distortion[:4], size, observations, 0)
     return absent
 
 

@@ -9,7 +9,8 @@ import pytest
 from PIL import Image
 
 import setsup
-from setsup.errors import DataError
+from setsup.correspondence import overlap
+from setsup.errors import DataError, SetsupError
 from tests.true_files import mvimgnet as true
 from tests.true_files.rings import MARKS, marks, project
 
@@ -164,3 +165,32 @@ def test_a_list_of_names_that_is_cut_off_is_told(tmp_path, caplog):
     names.write_bytes(whole.replace(b"\n", b"\r\n"))
     assert "toy bear" in setsup.load("mvimgnet", tmp_path).factors["category"].levels
     assert caplog.messages == []
+
+
+@pytest.mark.parametrize("size", [None, (60, 70)])
+def test_points_that_frames_observe(release, size):
+    """Beside the model as it was written: numbers, positions, and pixels where the camera of a row shows them."""
+    found = setsup.load("mvimgnet", root=release, size=size)
+    lost = [row[:2] + row[3:] for row in true.frames()].index(true.LOST)
+    for row, (*_, frame) in enumerate(true.frames()):
+        if row == lost:
+            assert not len(found.observed(row))
+            continue
+        pixels, ids = found.observations(row)
+        assert set(ids.tolist()) == {100 + point for point in true.observed(frame)}
+        cloud = found.points(row)
+        assert np.allclose(cloud.xyz, true.cloud())
+        pose, k = (found.fetch(row)[name].astype(float) for name in ("pose", "intrinsics"))
+        assert np.allclose(project(cloud.xyz[ids - 100], pose, k), pixels, atol=1e-2)
+        height, width = found.modalities["image"].shape[:2]
+        inside = (pixels >= -0.5).all(axis=1) & (pixels <= (width - 0.5, height - 0.5)).all(axis=1)
+        assert set(found.observed(row).tolist()) == set(ids[inside].tolist())
+    rows = [row for row in range(len(found)) if row != lost]
+    table = overlap(found, rows=rows)
+    assert len(table.counts) == 4
+    seen = [set(found.observed(row).tolist()) for row in rows]
+    for first, second, share in zip(table.first, table.second, table.overlap, strict=True):
+        one, two = seen[rows.index(first)], seen[rows.index(second)]
+        assert share == np.float32(len(one & two) / len(one)) or (np.isnan(share) and len(one) < 16)
+    with pytest.raises(SetsupError, match=f"row {lost} of mvimgnet: a camera pose must be .*; leave the row out"):
+        overlap(found)

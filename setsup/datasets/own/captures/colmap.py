@@ -1,21 +1,20 @@
 """Captures with cameras by COLMAP: images, poses, and the 3D points that each image observes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.arrays import Array, Places, Rows
+from setsup.arrays import Array, Places, Reals, Rows
 from setsup.datasets.adapters.camera_frames import FrameMaps
+from setsup.datasets.adapters.colmap_tracks import ColmapModel, ColmapTracks
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.adapters.lens_distortion import undistort_rays
 from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.dataset import fetch_request, of_row
 from setsup.datasets.formats.geometry.colmap import ColmapCamera, ColmapImage, read_cameras, read_images
-from setsup.datasets.formats.geometry.colmap_points import ColmapPoints, read_observations, read_points
 from setsup.datasets.formats.geometry.colmap_text import read_camera_lines, read_image_lines
 from setsup.datasets.own.captures.finding import join
 from setsup.datasets.own.captures.frames import CaptureFrames, capture_table
@@ -33,7 +32,7 @@ _ENDINGS = ("", ".png")
 _FIX = "write the model again"
 
 
-class ColmapFrames(CaptureFrames):
+class ColmapFrames(ColmapTracks, CaptureFrames):
     r"""Frames of captures with cameras by COLMAP, made by :func:`setsup.open`.
 
     Modalities are those of :class:`setsup.datasets.own.captures.frames.CaptureFrames`.
@@ -59,9 +58,8 @@ class ColmapFrames(CaptureFrames):
 
     """
 
-    _models: "tuple[_Model, ...]"
+    _models: tuple[ColmapModel, ...]
     _scenes: Rows
-    _stretches: Rows
     _names: list[str]
 
     @of_row
@@ -77,99 +75,13 @@ class ColmapFrames(CaptureFrames):
         rows, _ = fetch_request(self, indices, ())
         return [self._names[row] for row in rows.reshape(-1).tolist()]
 
-    @of_row
-    def observations(self, row: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        """The 3D points that an image observes.
+    def _model_of(self, row: int) -> ColmapModel:
+        model: ColmapModel = self._models[self._scenes[row]]
+        return model
 
-        Parameters
-        ----------
-        row : int
-            Row of the image.
-
-        Returns
-        -------
-        pixels : (n, 2) float64
-            Positions (x, y) in the image as it is fetched, with centres of pixels at integers; undistorted if images
-            are. Some may be outside, where `size` crops the image.
-        ids : (n,) int64
-            Numbers of the points, those of :meth:`points`.
-
-        Raises
-        ------
-        DataError
-            When the file is damaged, or has changed.
-
-        """
-        rows, _ = fetch_request(self, np.array([row]), ())
-        model = self._models[self._scenes[rows[0]]]
-        start, length = self._stretches[rows[0]].tolist()
-        content = model.files.stretch(model.images, start, length)
-        if content is None:
-            content = model.files.read(model.images)[start : start + length]
-        label = f"{model.files.label(model.images)}: the observations of row {row}"
-        if len(content) < length:
-            raise DamagedFile(f"{label} are missing: the file has changed since it was opened", "open it again")
-        pixels, ids = read_observations(content, model.text, label)
-        pixels, ids = pixels[ids >= 0], ids[ids >= 0]
-        camera, target = self._intrinsics[rows[0]].astype(np.float64), self._fitted(rows)[0].astype(np.float64)
-        rays = (pixels - camera[:2, 2]) / [camera[0, 0], camera[1, 1]]
-        if self._bent[rows[0]]:
-            rays = undistort_rays(rays, self._distortion[rows[0]])
-        return rays * [target[0, 0], target[1, 1]] + target[:2, 2], ids
-
-    @of_row
-    def observed(self, row: int) -> Rows:
-        """Numbers of the 3D points that an image shows as it is fetched, (n,) int64, ascending, each once.
-
-        Those of :meth:`observations`, without points that `size` crops away or that undistortion moves out of the
-        image.
-        """
-        pixels, ids = ColmapFrames.observations(self, row)
-        rows, _ = fetch_request(self, np.array([row]), ())
-        size = np.array(self._fetched_size(rows)[::-1])
-        return np.unique(ids[((pixels >= -0.5) & (pixels <= size - 0.5)).all(axis=1)])
-
-    @of_row
-    def model(self, row: int) -> str:
-        """The folder of the model of an image."""
-        rows, _ = fetch_request(self, np.array([row]), ())
-        model = self._models[self._scenes[rows[0]]]
-        folder: str = model.files.label(model.images).rpartition("images.")[0]
-        return folder
-
-    @of_row
-    def points(self, row: int) -> ColmapPoints:
-        """The 3D points of the model of an image, with ``ids``, ``xyz``, ``rgb``, ``errors`` and ``views``.
-
-        Parameters
-        ----------
-        row : int
-            Row of any image of the model.
-
-        Raises
-        ------
-        DataError
-            When the model has no points, or they are damaged.
-
-        """
-        rows, _ = fetch_request(self, np.array([row]), ())
-        model = self._models[self._scenes[rows[0]]]
-        if model.points < 0:
-            folder = ColmapFrames.model(self, row)
-            raise DataError(f"{folder} has no points3D.bin or points3D.txt; add the file of the model's points")
-        content = model.files.read(model.points, _MOST_POINTS)
-        return read_points(content, model.points_text, model.files.label(model.points))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Model:
-    """Where the files of a model are: places of the lists of images and points, −1 for none, and which are text."""
-
-    files: MemberIndex
-    images: int
-    text: bool
-    points: int
-    points_text: bool
+    def _rays(self, pixels: Reals, row: int) -> Reals:
+        rays = super()._rays(pixels, row)
+        return undistort_rays(rays, self._distortion[row]) if self._bent[row] else rays
 
 
 def open_models(
@@ -187,7 +99,7 @@ def open_models(
         for number, folder in models.items()
     ]
     scenes.sort()
-    models: list[_Model] = []
+    models: list[ColmapModel] = []
     columns: dict[str, list[Any]] = {key: [] for key in ("scene", "place", "mask", "pose", "lens", "size", "bend")}
     stretches: list[tuple[int, int]] = []
     found_names: list[str] = []
@@ -237,7 +149,7 @@ def open_models(
     return found
 
 
-def _read(files: MemberIndex, folder: str) -> tuple[dict[int, ColmapCamera], dict[str, ColmapImage], _Model]:
+def _read(files: MemberIndex, folder: str) -> tuple[dict[int, ColmapCamera], dict[str, ColmapImage], ColmapModel]:
     """Read the cameras and the images of a model, its binary files where there are both."""
     cameras_at, images_at, points_at = (_place(files, folder, kind) for kind in ("cameras", "images", "points3D"))
     label = files.label(images_at[0])
@@ -256,7 +168,7 @@ def _read(files: MemberIndex, folder: str) -> tuple[dict[int, ColmapCamera], dic
                 f"{files.label(cameras_at[0])}",
                 _FIX,
             )
-    return cameras, images, _Model(files, *images_at, *points_at)
+    return cameras, images, ColmapModel(files, *images_at, *points_at)
 
 
 def _stretch(files: MemberIndex, place: int, whole: list[bytes], offset: int, length: int) -> bytes:
