@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import setsup
 from setsup.factors import Factor, Kind
 from setsup.shards.external import factors as external_factors
 from setsup.shards.external import spill_buffer
@@ -204,19 +205,65 @@ def tars_in(folder, names, classes=True):
         pack(folder / name, sorted(members))
 
 
+def tars_of(dataset):
+    """Name of the tar of each row."""
+    return [shard.name for shard in dataset.catalogue.shards for _ in range(shard.rows)]
+
+
 def test_tars_of_several_folders_are_told_from_splits(tmp_path, caplog):
-    tars_in(tmp_path, ["train/000.tar", "val/000.tar"])
+    tars_in(tmp_path, ["cats/000.tar", "dogs/000.tar"])
     found = index_shards(tmp_path)
     assert (len(found), found.factors.names) == (6, ("cls",))
     (said,) = [one.getMessage() for one in caplog.records if "folder" in one.getMessage()]
-    assert said.startswith("the tars of train, val are indexed as one set, without a factor for the folder of each row")
-    assert said.endswith(f"index each one separately, for example with `setsup index {tmp_path}/train`")
-    assert len(index_shards(tmp_path / "train")) == len(index_shards(tmp_path / "val")) == 3
+    assert said.startswith("the tars of cats, dogs are indexed as one set, without a factor for the folder of each row")
+    assert said.endswith(f"index each one separately, for example with `setsup index {tmp_path}/cats`")
+    assert len(index_shards(tmp_path / "cats")) == len(index_shards(tmp_path / "dogs")) == 3
+
+
+@pytest.mark.parametrize(
+    ("tars", "levels"),
+    [
+        (["val/000.tar", "train/000.tar", "train/001.tar"], ("train", "val")),
+        (["train-000000.tar", "test-000000.tar", "val-000000.tar"], ("train", "val", "test")),
+        (["imagenet-train-000.tar", "imagenet-validation-000.tar"], ("train", "validation")),
+        (["deep/Test/a.tar", "deep/Train/a.tar"], ("train", "test")),
+    ],
+)
+def test_splits_are_a_factor_where_folders_or_names_of_tars_say_them(tmp_path, caplog, tars, levels):
+    tars_in(tmp_path, tars)
+    found = index_shards(tmp_path)
+    assert found.factors.names == ("cls", "split")
+    assert (found.factors["split"].levels, found.factors["split"].role) == (levels, "split")
+    for row, split in enumerate(found.factors.values("split").tolist()):
+        assert split in tars_of(found)[row].lower()
+    assert not [one for one in caplog.records if "one set" in one.getMessage()]
+    assert index_shards(tmp_path).factors["split"] == found.factors["split"]
+    assert len(setsup.open(tmp_path, split="train")) == 3 * sum("train" in tar.lower() for tar in tars)
+
+
+@pytest.mark.parametrize(
+    "tars",
+    [
+        ["train/000.tar", "extra/000.tar"],  # one says none
+        ["train-000.tar", "train-001.tar"],  # all say the same
+        ["train-val-000.tar", "test-000.tar"],  # one says two
+        ["constrain-000.tar", "latest-000.tar"],  # parts of other words
+    ],
+)
+def test_names_that_do_not_say_the_split_of_each_tar_give_none(tmp_path, tars):
+    tars_in(tmp_path, tars)
+    assert "split" not in index_shards(tmp_path).factors
+
+
+def test_a_field_of_that_name_is_the_factor(tmp_path):
+    for name in ("train", "val"):
+        pack(tmp_path / name / "0.tar", documents({"split": f"{name}-a"}, {"split": f"{name}-b"}))
+    assert index_shards(tmp_path).factors["split"].levels == ("train-a", "train-b", "val-a", "val-b")
 
 
 def test_nothing_is_said_where_a_factor_tells_or_there_is_one_folder(tmp_path, caplog):
-    tars_in(tmp_path / "bare", ["train/000.tar", "val/000.tar"], classes=False)
-    assert index_shards(tmp_path / "bare").factors["shard"].levels == ("train/000.tar", "val/000.tar")
+    tars_in(tmp_path / "bare", ["cats/000.tar", "dogs/000.tar"], classes=False)
+    assert index_shards(tmp_path / "bare").factors["shard"].levels == ("cats/000.tar", "dogs/000.tar")
     tars_in(tmp_path / "one", ["train/000.tar", "train/001.tar"])
     index_shards(tmp_path / "one")
     assert not [one for one in caplog.records if "one set" in one.getMessage()]

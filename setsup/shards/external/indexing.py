@@ -26,6 +26,7 @@ from setsup.shards.external import factors
 from setsup.shards.external.refusals import has_better_index, need_no_inner_set, need_own, need_whole, need_writable
 from setsup.shards.external.restoring import is_own, restore
 from setsup.shards.external.spill_buffer import Spool
+from setsup.shards.external.splits import SPLIT, with_split
 from setsup.shards.external.tar_set import TarSet, read_tar
 from setsup.shards.index import write_index
 from setsup.shards.layout import (
@@ -106,7 +107,8 @@ def index_shards(
 
     Members are grouped into samples as by the webdataset library. Images and ``.npy`` arrays become modalities; the
     fields of ``KEY.json``, the text of ``KEY.cls`` and the folders in keys become factors, or the name of the tar if
-    there are none of these. Lists, fields of mixed types, and strings of more than 4,096 values of which more than half
+    there are none of these. Tars in ``train/`` and ``val/``, or of names such as ``train-000000.tar``, give the factor
+    ``split``. Lists, fields of mixed types, and strings of more than 4,096 values of which more than half
     are distinct, such as captions, are left out; the log names them. Texts, videos and pickles are never opened.
 
     Indexing again scans all tars again and replaces the files; factors stay as ``shards.json`` describes them as long
@@ -213,7 +215,7 @@ def write_external_index(
             )
         members = tar_set.members(older)
         described = {factor.name: factor for factor in older.factors} if older else {}
-        table = tar_set.table(described, members)
+        table = with_split(tar_set.table(described, members), tars, tar_set.rows, described)
         catalogue = _written(
             about,
             partial(tar_set.parts, table, members),
@@ -244,7 +246,7 @@ def write_external_index(
 def _mixed_folders(base: str, tars: Sequence[str], known: Sequence[str]) -> Iterator[str]:
     """Say that tars of several folders, such as train and val, are one set without a factor that tells them apart."""
     folders = sorted({posixpath.dirname(tar) for tar in tars})
-    if len(folders) > 1 and factors.SHARD not in known:
+    if len(folders) > 1 and factors.SHARD not in known and SPLIT not in known:
         first = join_address(base, folders[0]) if folders[0] else base
         yield (
             f"the tars of {listed(folder or '.' for folder in folders)} are indexed as one set, without a factor for "
