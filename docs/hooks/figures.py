@@ -37,6 +37,7 @@ USES = {library.package.lower(): library.use for library in LIBRARIES.values()} 
     "hypothesis": "tests over random tables and mutated files",
     "ipykernel": "kernel in which tests run the notebook",
     "import-linter": "checks that imports follow the layers of the architecture",
+    "mlcroissant": "the other reader of Croissant: tests compare what it gives with what setsup wrote",
     "moto": "a server that speaks S3, for tests of stores",
     "mypy": "checks types",
     "nbclient": "runs the notebook in the tests",
@@ -56,7 +57,7 @@ USES = {library.package.lower(): library.use for library in LIBRARIES.values()} 
 }
 """What each dependency is for, by name in lower case."""
 
-STATED = {"axe-playwright-python": "MIT; axe-core MPL-2.0"}
+STATED = {"axe-playwright-python": "MIT; axe-core MPL-2.0", "mlcroissant": "Apache-2.0"}
 """Licences that stand in a package's files and not in its metadata."""
 
 REASONS = {

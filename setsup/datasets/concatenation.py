@@ -1,18 +1,18 @@
 """Datasets made of several, one after the other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_arguments
 from setsup.datasets.base import Array, BaseDataset, Rows
-from setsup.datasets.dataset import Dataset, Modality, is_cpu_bound, of_row
+from setsup.datasets.dataset import Dataset, Modality, Selection, is_cpu_bound, of_row
 from setsup.datasets.originals import Original
 from setsup.errors import DataError
 from setsup.factors.concat import concat as concat_tables
 
-__all__ = ["Concat", "concat"]
+__all__ = ["Concat", "concat", "sources"]
 
 
 class Concat(BaseDataset):
@@ -144,3 +144,14 @@ def _scatter(arrays: dict[str, Array], name: str, slots: npt.NDArray[np.int64], 
             "the same size=(height, width)"
         )
     joined[slots] = values
+
+
+def sources(dataset: Dataset) -> Iterator[Dataset]:
+    """Datasets that one was made from by selection and concatenation; itself where it was not."""
+    if isinstance(dataset, Selection):
+        yield from sources(dataset.source)
+    elif isinstance(dataset, Concat):
+        for part in dataset.datasets:
+            yield from sources(part)
+    else:
+        yield dataset

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from setsup.arrays import Rows
+from setsup.datasets.croissant.rai import read_rai
 from setsup.datasets.dataset import Selection, check_modalities
 from setsup.errors import DataError, SetsupError, advice
 from setsup.files import disk_errors, locked, need_space, written
@@ -20,10 +21,11 @@ from setsup.files.expand_user import expanded
 from setsup.jobs import Ray, Unit, check_processes, run
 from setsup.jobs.cluster import Cluster
 from setsup.rendered.create import UNFINISHED, settle_layout
+from setsup.rendered.croissant import write_description
 from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.failures import Failure, compact, failure_report, leave_out, write_failures
 from setsup.rendered.folder import RenderedFolder, is_rendered, open_rendered, rendered_rows
-from setsup.rendered.layout import ABOUT, FAILED, NAMES, PARTS, PROGRESS, Layout
+from setsup.rendered.layout import ABOUT, FAILED, NAMES, PARTS, PROGRESS, Layout, read_layout
 from setsup.rendered.renderer_pool import without_scene
 from setsup.rendered.rows import RowFiles
 from setsup.scenes import Camera, Frame, Scene
@@ -44,6 +46,8 @@ def render(
     on: Ray | None = None,
     skip_broken: bool = False,
     on_start: Callable[[Layout, int], object] | None = None,
+    rows_seed: int | None = None,
+    rai: Path | str | None = None,
 ) -> RenderedFolder:
     """Render all rows to a folder; existing rows are kept.
 
@@ -76,6 +80,11 @@ def render(
         gives. Pairs of views are left out together.
     on_start : callable of (layout, rows), optional
         Called once before rendering starts, with the layout of the folder and the number of its finished rows.
+    rows_seed : int, optional
+        Seed with which the rows were drawn, for ``croissant.json``.
+    rai : Path or str, optional
+        YAML file of what only a person knows, for ``croissant.json``: limits, biases, uses, social impact; see
+        :func:`setsup.datasets.croissant.rai.read_rai`. For a finished folder, only ``croissant.json`` is written again.
 
     Returns
     -------
@@ -104,8 +113,12 @@ def render(
     if not names:
         raise DataError(f"at least one modality to render is required; choose from {', '.join(whole.modalities)}")
     check_processes(processes, on)
+    known = read_rai(rai)
     with nullcontext() if on is None else Cluster(on) as cluster:
-        return _rendered(whole, folder, names, processes, cluster, skip_broken, on_start)
+        rendered = _rendered(whole, folder, names, processes, cluster, skip_broken, on_start)
+    seed = getattr(whole.recipe, "seed", None)
+    write_description(folder, read_layout(folder), rendered.factors, known, seed, rows_seed)
+    return rendered
 
 
 def _rendered(

@@ -16,6 +16,8 @@ Beside the tars, under one address, lie
     A row a sample, in the order of the tars: its factors, its key, its shard, and where each of its members lies.
 ``README.md``
     The data card for the Hugging Face Hub.
+``croissant.json``
+    The files and factors in Croissant (:mod:`setsup.shards.croissant`), for other libraries; setsup does not read it.
 ``backup.parquet``
     A second copy of what the tars do not hold, from which the others are restored (:mod:`setsup.shards.backup`).
 
@@ -49,6 +51,7 @@ __all__ = [
     "Catalogue",
     "Member",
     "Shard",
+    "key_digits",
     "member_name",
     "parse_catalogue",
     "split_name",
@@ -68,6 +71,7 @@ it (of tars that others wrote, whose content was not read when they were indexed
 
 _FIX = "fetch it again, write the set again with `setsup shard`, or index other tars again with `setsup index`"
 _EXTENSION = r"[a-z0-9_-]+"
+_FEWEST_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +146,8 @@ class Catalogue:
         SHA-256 of what the shards were asked to be, in hexadecimal: equal plans, equal bytes. Nothing for tars that
         others wrote.
     about : mapping of str to str
-        ``title``, ``description``, ``licence``, ``licence_url``, ``citation``, ``homepage`` and ``order``, as far as
-        they are known.
+        ``title``, ``description``, ``licence``, ``licence_url``, ``citation``, ``homepage``, ``order`` and ``seed``, as
+        far as they are known.
     setsup : str
         Version that wrote this.
     pair_factors : tuple of str
@@ -250,6 +254,11 @@ def parse_catalogue(content: bytes, source: str) -> Catalogue:
     if sum(shard.rows for shard in catalogue.shards) != catalogue.rows:
         raise DamagedFile(f"{source} is damaged: the rows of its shards and of its index differ", _FIX)
     return catalogue
+
+
+def key_digits(rows: int) -> int:
+    """Digits of the keys of the samples of a set that setsup writes: their numbers with zeros before them."""
+    return max(_FEWEST_DIGITS, len(str(rows - 1)))
 
 
 def member_name(key: str, extension: str) -> str:

@@ -16,6 +16,7 @@ import pytest
 from PIL import Image
 
 import setsup as library
+from setsup.datasets.croissant.rai import ASKED
 from setsup.errors import DataError
 from setsup.experiments.data import Data
 from setsup.opening import find_kind
@@ -88,6 +89,7 @@ def test_json(setsup: Run, digits: Path, tmp_path: Path) -> None:
         "factors": {"digit": 10, "split": 2},
         "modalities": {"image": {"shape": [28, 28, 1], "dtype": "uint8", "unit": "", "member": "KEY.npy"}},
         "left_out": [],
+        "croissant": {"file": "croissant.json", "missing": list(ASKED)},
         "open": f"setsup.open_shards('{tmp_path}/out')",
         "next": f"setsup sample {tmp_path}/out --inactive digit",
     }
@@ -452,3 +454,21 @@ def test_help(setsup: Run) -> None:
     found = " ".join(setsup("shard", "--help").out.replace("│", " ").split())
     for word in ("--order", "--per-shard N", "--ray-address", "--on ray", "keep|shuffle|by:FACTOR,..."):
         assert word in found
+
+
+def test_what_a_person_adds_is_written_and_told_no_more(setsup: Run, tmp_path: Path) -> None:
+    (tmp_path / "rai.yaml").write_text("".join(f"{name}: None known.\n" for name in ASKED))
+    words = ["shard", "--out", "out", "--where", "scale == 1.25 and object_hue == wall_hue == floor_hue == 0"]
+    found = setsup(*words)
+    assert f"croissant.json lacks {', '.join(ASKED)}: add them with --rai FILE.yaml" in found.out
+    again = setsup(*words, "--rai", "rai.yaml")
+    assert (again.code, "croissant.json describes the dataset" in again.out) == (0, True)
+    described = setsup("info", "out", "--croissant").json
+    assert described["rai:dataBiases"] == "None known."
+    refused(setsup("info", "out", "--rai", "rai.yaml"), "--rai is an option of --croissant")
+
+
+def test_a_benchmark_is_described_without_its_files(setsup: Run) -> None:
+    found = setsup("info", "cub200", "--croissant").json
+    assert (found["@type"], found["name"]) == ("sc:Dataset", "cub200")
+    assert found["distribution"]

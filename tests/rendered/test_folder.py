@@ -33,6 +33,7 @@ from tests.rendered_scenes import Crayon, Dots, expected
 CHECKOUT = Path(__file__).resolve().parents[2]
 ROWS = 3 * 2 * 24
 FILES = {
+    "croissant.json",
     "rendered.json",
     "factors.parquet",
     "names.json",
@@ -482,7 +483,7 @@ def reread(copy: Path) -> None:
         dataset.names(row)
 
 
-@pytest.mark.parametrize("name", sorted(FILES))
+@pytest.mark.parametrize("name", sorted(FILES - {"croissant.json"}))
 def test_missing_and_cut_files(copy: Path, name: str) -> None:
     content = (copy / name).read_bytes()
     (copy / name).write_bytes(content[:-2])

@@ -205,7 +205,7 @@ def test_nothing_tells_the_place(tmp_path, whole):
     for name, content in contents(whole).items():
         assert not any(mark in content for mark in marks if len(mark) > 5), name
     assert sorted(contents(whole)) == [
-        *("README.md", "backup.parquet"), *(f"data-{number:05}.tar" for number in range(5)),
+        *("README.md", "backup.parquet", "croissant.json"), *(f"data-{number:05}.tar" for number in range(5)),
         *("index.parquet", "shards.json"),
     ]  # fmt: skip
 

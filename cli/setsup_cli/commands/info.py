@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from setsup.errors import SetsupError
+from setsup.errors import DataError, SetsupError
 from setsup.files import Manifest
 from setsup.files.manifests.packages import find_manifest
 from setsup_cli.cards import print_card
-from setsup_cli.output import show_json
-from setsup_cli.parsing.arguments import DEFAULT, Source
+from setsup_cli.output import say, show_json
+from setsup_cli.parsing.arguments import DEFAULT, OUTPUT, Rai, Source, flag
 from setsup_cli.parsing.source import find_source, given_words, open_source, source_words, word_options
 from setsup_cli.parsing.values import describe_options
 from setsup_cli.suggestions import advise, sample_command
@@ -31,6 +31,11 @@ Counts, a sample and further attributes are shown only if the files of the datas
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(Source):
     """Options of the subcommand."""
+
+    croissant: Annotated[
+        bool, flag("Print the dataset's description in Croissant 1.1 (JSON-LD) instead.", group=OUTPUT)
+    ] = False
+    rai: Rai = None
 
 
 def run(options: Options) -> int:
@@ -52,6 +57,13 @@ def run(options: Options) -> int:
         ):
             raise
         dataset, closed = None, str(error)
+    if options.croissant:
+        from setsup_cli.croissants import describe
+
+        say(describe(dataset, manifest, options.rai).rstrip("\n"))
+        return 0
+    if options.rai is not None:
+        raise DataError("--rai is an option of --croissant; add --croissant, or omit --rai")
     card = {**_about(manifest), **_of_shards(dataset), **_content(dataset, manifest)}
     card |= {"source": str(source), "options": _options(source, kind)}
     card["published"] = _published(dataset, manifest, given_words(options, source, kind)) if dataset else None

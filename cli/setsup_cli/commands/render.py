@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from setsup.errors import DataError
 from setsup.files import readable_size
+from setsup_cli.croissants import croissant_about, croissant_words
 from setsup_cli.output import say, show_result
-from setsup_cli.parsing.arguments import flag, option
+from setsup_cli.parsing.arguments import Rai, flag, option
 from setsup_cli.parsing.recipes import (
     RecipeOptions,
     build_recipe,
@@ -69,6 +70,7 @@ class Options(RecipeOptions):
     on: On = None
     ray_address: RayAddress = None
     ray_gpus: RayGpus = 0.0
+    rai: Rai = None
 
 
 def run(options: Any) -> int:
@@ -113,6 +115,8 @@ def run(options: Any) -> int:
                 on=on,
                 skip_broken=options.skip_broken,
                 on_start=on_start,
+                rows_seed=None if options.rows is None and options.matches is None else options.seed,
+                rai=options.rai,
             )
     except KeyboardInterrupt:
         done, total = rendered_rows(options.out)
@@ -154,6 +158,7 @@ def _about(rendered: "RenderedFolder", before: int) -> dict[str, Any]:
             name: {"shape": list(modality.shape), "dtype": modality.dtype, "unit": modality.unit, "file": f"{name}.npy"}
             for name, modality in rendered.modalities.items()
         },
+        "croissant": croissant_about(folder),
         "open": f"setsup.open({folder!r})",
         "next": sample_command(folder, rendered.factors),
     }
@@ -166,4 +171,5 @@ def _words(about: Mapping[str, Any]) -> Iterator[str]:
     factors = [f"{name} {levels or '~'}" for name, levels in about["factors"].items()]
     yield f"factors: {', '.join(factors)}"
     yield f"modalities: {', '.join(about['modalities'])}; cameras, and names of instances"
+    yield from croissant_words(about["croissant"])
     yield about["open"]

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from setsup.errors import DataError, FactorError, SetsupError
 from setsup.files import readable_size
+from setsup_cli.croissants import croissant_about, croissant_words
 from setsup_cli.output import say, show_result
-from setsup_cli.parsing.arguments import Source, option
+from setsup_cli.parsing.arguments import Rai, Source, option
 from setsup_cli.parsing.source import card_command, check_factors, open_source
 from setsup_cli.parsing.values import split_names
 from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
@@ -83,6 +84,7 @@ class Options(Source):
         int | None, option("N", "Maximum number of rows per shard.", "268 MB of arrays, up to 100,000 rows")
     ] = None
     seed: Annotated[int, option("N", "Random seed of a shuffle.")] = 0
+    rai: Rai = None
     processes: Annotated[int, option("N", "Number of worker processes.")] = 1
     on: On = None
     ray_address: RayAddress = None
@@ -132,6 +134,7 @@ def run(options: Options) -> int:
                 processes=options.processes,
                 on=on,
                 on_start=on_start,
+                rai=options.rai,
             )
     except DataError as error:
         asked, there = options.size, set() if plan is not None else _sizes(url)
@@ -234,6 +237,7 @@ def _about(dataset: "ShardedDataset", before: int, left_out: list[str]) -> dict[
             if name not in catalogue.arrays
         },
         "left_out": left_out,
+        "croissant": croissant_about(dataset.url),
         "open": f"setsup.open_shards({dataset.url!r})",
         "next": sample_command(dataset.url, dataset.factors, preferred),
     }
@@ -248,4 +252,5 @@ def _words(about: Mapping[str, Any]) -> Iterator[str]:
     yield f"members: {', '.join(members)}"
     if about["left_out"]:
         yield f"omitted, because --size changes the images: {', '.join(about['left_out'])}"
+    yield from croissant_words(about["croissant"])
     yield about["open"]

@@ -26,6 +26,7 @@ __all__ = [
     "Kinds",
     "MaybeDataset",
     "Named",
+    "Rai",
     "Root",
     "Source",
     "Split",
@@ -72,12 +73,22 @@ def names_and_paths(context: Any) -> Iterable[str]:
 
 
 Dataset = Annotated[str, option("DATASET", "Name listed by `setsup datasets`.", completer=_names)]
+Rai = Annotated[
+    Path | None,
+    option(
+        "FILE.yaml",
+        "What only a person knows, for croissant.json: dataLimitations, dataBiases, personalSensitiveInformation, "
+        "dataUseCases, dataSocialImpact, creator, datePublished and others; each a string or a list of strings.",
+        group=OUTPUT,
+    ),
+]
 MaybeDataset = Annotated[
     str | None,
     option(
         "[DATASET]",
         "Name listed by `setsup datasets`; CSV, Parquet or JSON lines file; folder, zip or tar of images; folder "
-        "written by `setsup render`; saved Hugging Face dataset; or folder or address of shards.",
+        "written by `setsup render`; saved Hugging Face dataset; Croissant description; or folder or "
+        "address of shards.",
         DEFAULT,
         completer=names_and_paths,
     ),

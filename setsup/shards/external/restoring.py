@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array
+from setsup.datasets.croissant.vocabulary import FILE
 from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable
 from setsup.files import content_digest
@@ -26,6 +27,7 @@ from setsup.files.archives.tar_headers import BLOCK
 from setsup.files.archives.tars import Stretch, join_listings, walk
 from setsup.progress import progress
 from setsup.shards.backup import Backup, read_backup, write_backup
+from setsup.shards.croissant import with_index
 from setsup.shards.index import SOURCE_ROW, Spans, part, write_index
 from setsup.shards.layout import BACKUP, CARD, CATALOGUE, CRC32C, INDEX, Catalogue, Shard, split_name
 from setsup.shards.locate import is_whole, whole_catalogue
@@ -160,6 +162,11 @@ def _restored(
             store.put(BACKUP, folder / BACKUP)
         store.put(INDEX, fresh)
         files.append(INDEX)
+        if made != index and store.size(FILE) is not None:
+            described = with_index(store.read(FILE, _LARGEST), made)
+            if described is not None:
+                store.put_bytes(FILE, described)
+                files.append(FILE)
     if backup is not None and store.size(CARD) is None:
         store.put_bytes(CARD, backup.card.encode())
         files.append(CARD)

@@ -19,7 +19,9 @@ _PLAIN = {
 _OPENED = (
     "The files are tars as the webdataset library reads them: `KEY.<extension>` for each column above, and `KEY.json` "
     "for the factors. `datasets.load_dataset` opens them as well; `setsup.open_shards` draws sets of rows that share "
-    "factors out of them, by the index beside them. There are"
+    "factors out of them, by the index beside them. `croissant.json` describes "
+    "the files in Croissant 1.1; they have no public address that setsup knows, so that their addresses in it are "
+    "relative to it. There are"
 )
 _VIEWS = (
     "`KEY.camera.json` has the camera of each view (`k` in pixels; x to the right, y down, z forward; `rotation` and "
@@ -27,8 +29,8 @@ _VIEWS = (
 )
 
 
-def about(manifests: Sequence[Manifest | None], order: str) -> dict[str, str]:
-    """What a catalogue says of a dataset: title, description, licence, citation, homepage, order."""
+def about(manifests: Sequence[Manifest | None], order: str, seed: int = 0) -> dict[str, str]:
+    """What a catalogue says of a dataset: title, description, licence, citation, homepage, order, seed of a shuffle."""
     known = [manifest for manifest in manifests if manifest]
     texts = {
         "title": " + ".join(manifest.title for manifest in known),
@@ -38,6 +40,7 @@ def about(manifests: Sequence[Manifest | None], order: str) -> dict[str, str]:
         "citation": "\n\n".join(manifest.citation.strip() for manifest in known if manifest.citation),
         "homepage": " ".join(manifest.homepage for manifest in known if manifest.homepage),
         "order": order,
+        "seed": str(seed) if order == "shuffle" else "",
     }
     return {name: text for name, text in texts.items() if text}
 

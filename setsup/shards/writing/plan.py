@@ -19,7 +19,7 @@ from setsup.errors import DataError, FactorError, advice
 from setsup.factors import FactorTable
 from setsup.factors.counting import counting_sort, number_cells
 from setsup.random import permute, stream_key
-from setsup.shards.layout import Member
+from setsup.shards.layout import Member, key_digits
 
 __all__ = ["Order", "ShardPlan", "cut", "keys", "order_rows", "rows_a_shard"]
 
@@ -27,7 +27,6 @@ __all__ = ["Order", "ShardPlan", "cut", "keys", "order_rows", "rows_a_shard"]
 _STREAM = "setsup.shards"
 _BYTES = 256 << 20  # of arrays in a shard
 _MOST = 100_000  # its rows
-_FEWEST_DIGITS = 6
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ def rows_a_shard(row_bytes: float) -> int:
 
 def keys(rows: int, start: int, stop: int) -> list[str]:
     """Keys of the samples at some places: their numbers with zeros before them, all of one length."""
-    digits = max(_FEWEST_DIGITS, len(str(rows - 1)))
+    digits = key_digits(rows)
     return [f"{row:0{digits}}" for row in range(start, stop)]
 
 

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from setsup.checks import check_arguments
+from setsup.datasets.croissant.document import how_made, to_text
+from setsup.datasets.croissant.rai import read_rai
+from setsup.datasets.croissant.vocabulary import FILE
 from setsup.datasets.dataset import Dataset, Selection
 from setsup.datasets.images import check_size, parallel
 from setsup.datasets.own.huggingface.card import find_manifests
@@ -21,6 +24,7 @@ from setsup.files.disk import make_folder
 from setsup.jobs import Ray, Unit, check_processes, run
 from setsup.jobs.cluster import Cluster
 from setsup.shards.backup import write_backup
+from setsup.shards.croissant import catalogue_facts, describe_shards
 from setsup.shards.index import GROUP, Spans, part, write_index
 from setsup.shards.layout import BACKUP, CARD, CATALOGUE, INDEX, PLAN, WORK, Catalogue, Shard, parse_catalogue
 from setsup.shards.stores.opening import open_store
@@ -56,6 +60,7 @@ def write_shards(
     on: Ray | None = None,
     storage_options: Mapping[str, Any] | None = None,
     on_start: Callable[[ShardPlan, int], object] | None = None,
+    rai: str | Path | None = None,
 ) -> "ShardedDataset":
     """Write a dataset as WebDataset tars with a factor index; existing shards are kept.
 
@@ -100,6 +105,9 @@ def write_shards(
         Options of fsspec.
     on_start : callable of (plan, rows), optional
         Called once before writing starts, with the plan and the number of its finished rows.
+    rai : str or Path, optional
+        YAML file of what only a person knows, for ``croissant.json``: limits, biases, uses, social impact; see
+        :func:`setsup.datasets.croissant.rai.read_rai`. For finished shards, only ``croissant.json`` is written again.
 
     Returns
     -------
@@ -131,6 +139,7 @@ def write_shards(
     """
     check_arguments(write_shards, locals(), DataError)
     check_processes(processes, on)
+    known = read_rai(rai)
     sized = dataset if size is None else Resized(dataset, check_size(size))
     members = stored_members(sized, modalities, format)
     placed = order_rows(dataset.factors, order, seed)
@@ -152,6 +161,11 @@ def write_shards(
         work.check()
     with locked(store.folder) if store.folder is not None else nullcontext():
         work.do(WriteShard(sized, store, plan, row_bytes), processes, on, on_start)
+        catalogue = work.finished()
+        if catalogue is not None and (known or store.size(FILE) is None):
+            manifests = find_manifests(dataset)
+            told = catalogue_facts(catalogue, manifests).adding({**how_made(dataset), **known})
+            store.put_bytes(FILE, to_text(describe_shards(catalogue, told)).encode())
     from setsup.shards.opening import open_shards
 
     return open_shards(url, storage_options=storage_options)
@@ -308,7 +322,7 @@ class _Work:
             with scratch(store) as folder:
                 write_index(folder / INDEX, self._parts(shards))
                 index = Shard(INDEX, plan.rows, (folder / INDEX).stat().st_size, content_digest(folder / INDEX))
-                catalogue = make_catalogue(dataset, plan, about(manifests, plan.order), tuple(shards), index)
+                catalogue = make_catalogue(dataset, plan, about(manifests, plan.order, plan.seed), tuple(shards), index)
                 write_backup(folder / BACKUP, folder / INDEX, catalogue, card)
                 store.put(BACKUP, folder / BACKUP)
                 store.put(INDEX, folder / INDEX)

@@ -1,16 +1,16 @@
 """The card of a dataset for the Hub: README.md with its metadata, and what ``datasets.DatasetInfo`` keeps of it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from setsup.datasets.concatenation import Concat
-from setsup.datasets.dataset import Dataset, Modality, Selection
+from setsup.datasets.concatenation import sources
+from setsup.datasets.dataset import Dataset, Modality
 from setsup.factors import Factor
 from setsup.files import Licence, Manifest
 from setsup.files.manifests.packages import find_manifest
 
-__all__ = ["card", "dataset_info", "find_manifests"]
+__all__ = ["OPENED", "card", "dataset_info", "find_manifests"]
 
 _LEVELS = 16
 _SIZES = {1e3: "n<1K", 1e4: "1K<n<10K", 1e5: "10K<n<100K", 1e6: "100K<n<1M", 1e7: "1M<n<10M", 1e8: "10M<n<100M"}
@@ -33,7 +33,7 @@ def dataset_info(dataset: Dataset) -> dict[str, str]:
     }
 
 
-_OPENED = (
+OPENED = (
     "`setsup.from_huggingface` opens it with the factors above. The `id` of each feature stores the kind, unit and "
     "order of its factor."
 )
@@ -43,7 +43,7 @@ def card(
     dataset: Dataset,
     modalities: Mapping[str, Modality],
     *,
-    opened: str = _OPENED,
+    opened: str = OPENED,
     metadata: Mapping[str, Any] | None = None,
     manifests: Sequence[Manifest | None] | None = None,
 ) -> str:
@@ -74,18 +74,8 @@ def card(
 
 def find_manifests(dataset: Dataset) -> list[Manifest | None]:
     """Manifest of each dataset that this one was made from; None for a dataset without one."""
-    manifests = [_manifest(source) for source in _sources(dataset)]
+    manifests = [_manifest(source) for source in sources(dataset)]
     return [manifest for index, manifest in enumerate(manifests) if manifest not in manifests[:index]]
-
-
-def _sources(dataset: Dataset) -> Iterator[Dataset]:
-    if isinstance(dataset, Selection):
-        yield from _sources(dataset.source)
-    elif isinstance(dataset, Concat):
-        for part in dataset.datasets:
-            yield from _sources(part)
-    else:
-        yield dataset
 
 
 def _manifest(source: Dataset) -> Manifest | None:

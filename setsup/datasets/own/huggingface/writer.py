@@ -17,9 +17,13 @@ import numpy.typing as npt
 
 from setsup.arrays import Array
 from setsup.checks import check_arguments
+from setsup.datasets.croissant.document import to_text
+from setsup.datasets.croissant.rai import read_rai
+from setsup.datasets.croissant.vocabulary import FILE
 from setsup.datasets.dataset import Dataset, Modality, check_modalities
 from setsup.datasets.images import parallel
-from setsup.datasets.own.huggingface.card import card, dataset_info
+from setsup.datasets.own.huggingface.card import OPENED, card, dataset_info
+from setsup.datasets.own.huggingface.croissant import describe_arrow
 from setsup.errors import DataError, imported
 from setsup.factors.io.huggingface import columns_and_features, write_note
 from setsup.files import content_digest, written_folder
@@ -29,6 +33,10 @@ from setsup.progress import progress
 __all__ = ["to_huggingface"]
 
 
+_DESCRIBED = (
+    "`croissant.json` describes the files in Croissant 1.1; they have no public address that setsup knows, so that "
+    "their addresses in it are relative to it."
+)
 _BLOCK = 32 << 20  # bytes of arrays that are held at once, roughly
 _RAGGED = 1 << 20  # values of an array whose shape differs between rows, roughly
 _NUMBERS = (
@@ -38,7 +46,11 @@ _NUMBERS = (
 
 
 def to_huggingface(
-    dataset: Dataset, folder: Path | str | None = None, *, modalities: Iterable[str] | None = None
+    dataset: Dataset,
+    folder: Path | str | None = None,
+    *,
+    modalities: Iterable[str] | None = None,
+    rai: Path | str | None = None,
 ) -> Any:
     """Convert a dataset to a ``datasets.Dataset`` with one column per factor and per modality.
 
@@ -51,10 +63,14 @@ def to_huggingface(
     dataset : Dataset
         Any dataset; choose rows with ``dataset.where`` or ``dataset.select``.
     folder : Path or str, optional
-        New folder to write, in the layout of ``save_to_disk`` and with a card, README.md; only a block of rows is in
-        memory at a time. Without it, the whole dataset is in memory.
+        New folder to write, in the layout of ``save_to_disk`` and with a card, README.md, and a description in
+        Croissant, croissant.json; only a block of rows is in memory at a time. Without it, the whole dataset is in
+        memory.
     modalities : iterable of str, optional
         Names of the modalities to include; all by default.
+    rai : Path or str, optional
+        YAML file of what only a person knows, for ``croissant.json``: limits, biases, uses, social impact; see
+        :func:`setsup.datasets.croissant.rai.read_rai`.
 
     Returns
     -------
@@ -80,6 +96,7 @@ def to_huggingface(
     """
     check_arguments(to_huggingface, locals(), DataError)
     datasets = imported("datasets", "hf")
+    known = read_rai(rai)
     chosen = _chosen(dataset, modalities)
     columns, features = columns_and_features(dataset.factors)
     features |= {name: _feature(datasets, name, kind) for name, kind in chosen.items()}
@@ -98,7 +115,10 @@ def to_huggingface(
         _write(dataset, chosen, columns, info.features, path=str(file))
         info.write_to_directory(str(part))
         (part / "state.json").write_text(json.dumps(_state(file), indent=2), encoding="utf-8")
-        (part / "README.md").write_text(card(dataset, chosen), encoding="utf-8")
+        (part / "README.md").write_text(card(dataset, chosen, opened=f"{OPENED} {_DESCRIBED}"), encoding="utf-8")
+        labels = [name for name, feature in features.items() if isinstance(feature, datasets.ClassLabel)]
+        described = describe_arrow(dataset, chosen, file, labels, known)
+        (part / FILE).write_text(to_text(described), encoding="utf-8")
     return datasets.load_from_disk(str(folder))
 
 
