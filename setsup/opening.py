@@ -21,6 +21,7 @@ from setsup.datasets import (
     open_arrays,
     open_bop,
     open_capture,
+    open_croissant,
     open_hub,
     open_images,
     open_table,
@@ -60,6 +61,7 @@ SourceKind = Literal[
     "huggingface",
     "hub",
     "manifest",
+    "croissant",
 ]
 
 KINDS: dict[SourceKind, str] = {
@@ -75,11 +77,13 @@ KINDS: dict[SourceKind, str] = {
     "huggingface": "a saved Hugging Face dataset",
     "hub": "a dataset of the Hugging Face Hub",
     "manifest": "a manifest",
+    "croissant": "a Croissant description",
 }
 """What each kind of source is called in messages."""
 
 _ARRAYS = (".npz", ".npy")
 _MANIFESTS = (".yaml", ".yml")
+_DESCRIPTIONS = (".json", ".jsonld")
 _UNPACKED = (".zip", ".tar")
 _HOMOGRAPHIES = ("H_1_[0-9]*", "*/H_1_[0-9]*")
 _LOOKED_AT = 1000  # entries of a folder among which images, or a name like that of the source, are sought
@@ -117,11 +121,13 @@ def open(
         - an ``.npz`` file, or a ``.npy`` with ``factors=``, as for :func:`setsup.datasets.open_arrays`;
         - a folder that ``save_to_disk`` of Hugging Face ``datasets`` wrote;
         - ``"hf:owner/name"``, ``"hf:owner/name@revision"`` or ``"hf:owner/name/config"``: a dataset of the Hugging
-          Face Hub, as for :func:`setsup.datasets.open_hub`.
+          Face Hub, as for :func:`setsup.datasets.open_hub`;
+        - a Croissant description, ``"croissant.json"`` or its address, as for :func:`setsup.datasets.open_croissant`.
 
         A string that is both a name and a path is the name: write ``"./mnist"`` or ``Path("mnist")`` for the path.
     root : Path or str, optional
-        Folder of a benchmark's published files, as for :func:`setsup.load`, or of the files of a manifest.
+        Folder of a benchmark's published files, as for :func:`setsup.load`, or of the files of a manifest or of a
+        Croissant description.
     split : str, optional
         A split or one part of it, such as ``"train"``; only its rows are kept, and they are renumbered.
     where : str, optional
@@ -130,12 +136,12 @@ def open(
     kind : str, optional
         Kind of the source; by default it is detected: ``"benchmark"``, ``"rendered"``, ``"shards"``,
         ``"table"``, ``"images"``, ``"photographs"``, ``"capture"``, ``"bop"``, ``"arrays"``, ``"huggingface"``,
-        ``"hub"`` or ``"manifest"``.
+        ``"hub"``, ``"manifest"`` or ``"croissant"``.
     **options
         Options of the source: those of a benchmark, of :func:`setsup.open_shards`,
         :func:`setsup.open_table`, :func:`setsup.datasets.open_images`, :func:`setsup.datasets.open_capture`,
-        :func:`setsup.datasets.open_bop`, :func:`setsup.datasets.open_arrays`, :func:`setsup.datasets.open_hub` or
-        :func:`setsup.from_huggingface`.
+        :func:`setsup.datasets.open_bop`, :func:`setsup.datasets.open_arrays`, :func:`setsup.datasets.open_hub`,
+        :func:`setsup.from_huggingface` or :func:`setsup.datasets.open_croissant`.
 
     Returns
     -------
@@ -173,7 +179,9 @@ def open(
     if kind == "manifest":
         with about_file(source):
             return open_manifest(source, root, split, where, **options)
-    if root is not None:
+    if root is not None and kind == "croissant":
+        options["root"] = root
+    elif root is not None:
         given = advice(f"root={str(root)!r}", f"--root {root}")
         raise DataError(f"{source} is {KINDS[kind]}, which has no root; omit {given}")
     opener = _find_opener(source, kind)
@@ -196,7 +204,8 @@ def find_kind(source: Path | str) -> SourceKind:
         if "://" in source or intended_address(source) is not None:
             if path.suffix.lower() == ".tar":
                 raise one_tar(source)
-            return "shards"
+            web = source.lower().startswith(("http://", "https://"))
+            return "croissant" if web and path.suffix.lower() in _DESCRIPTIONS else "shards"
         if is_name(source):
             return "benchmark"
     if is_table(path):
@@ -207,6 +216,8 @@ def find_kind(source: Path | str) -> SourceKind:
         return "manifest"
     if path.is_file() and path.name.lower().endswith(ARCHIVE_ENDINGS):
         return "images"
+    if path.is_file() and path.suffix.lower() in _DESCRIPTIONS and not _is_mark(path):
+        return "croissant"
     # a catalogue of shards that is no file is reported by what reads it
     found = {
         kind: mark
@@ -287,7 +298,14 @@ def _find_opener(source: Path | str, kind: SourceKind) -> Callable[..., Any]:
         return open_images
     if kind == "arrays":
         return open_arrays
+    if kind == "croissant":
+        return open_croissant
     return open_hub if kind == "hub" else from_huggingface
+
+
+def _is_mark(file: Path) -> bool:
+    """Whether a file is one of those by which a folder is recognized, which is opened instead."""
+    return file.name in MARKS or any(file.match(pattern) for pattern in (*CAPTURE_MARKS, *BOP_MARKS))
 
 
 def _holds_cameras(folder: Path) -> bool:

@@ -13,6 +13,7 @@ from setsup.datasets.own.bop.opening import open_bop
 from setsup.datasets.own.captures.colmap import ColmapFrames
 from setsup.datasets.own.captures.frames import CaptureFrames
 from setsup.datasets.own.captures.opening import open_capture
+from setsup.datasets.own.croissant.opening import open_croissant
 from setsup.datasets.own.frame import from_pandas
 from setsup.datasets.own.huggingface.dataset import HuggingFaceDataset, from_huggingface
 from setsup.datasets.own.huggingface.hub import open_hub
@@ -49,6 +50,7 @@ __all__ = [
     "open_arrays",
     "open_bop",
     "open_capture",
+    "open_croissant",
     "open_hub",
     "open_images",
     "open_table",

@@ -1,6 +1,7 @@
 """Download a published file: mirror after mirror, checked, and renamed into place when it is right."""
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 from setsup.errors import DataError
@@ -20,8 +21,10 @@ def partial_path(target: Path) -> Path:
     return target.with_name(target.name + ".part")
 
 
-def download(file: ManifestFile, target: Path) -> None:
+def download(file: ManifestFile, target: Path, check: Callable[[str], object] | None = None) -> None:
     """Fetch a published file to `target` from the first mirror that gives it.
+
+    `check` is called with each address before it is asked, also where a server redirects to, and may raise.
 
     Data is received into ``<target>.part`` until it is complete and correct, also after Ctrl-C or a lost connection;
     the next call resumes there.
@@ -31,7 +34,9 @@ def download(file: ManifestFile, target: Path) -> None:
     failures = []
     for url in sorted(file.urls, key=lambda url: url != begun):  # stable: the mirror of the part, then as they stand
         try:
-            _receive(url, part, file)
+            if check is not None:
+                check(url)
+            _receive(url, part, file, check)
         except MirrorError as error:
             _log.info("%s %s", url, error)
             failures.append(f"{url} {error}")
@@ -43,14 +48,14 @@ def download(file: ManifestFile, target: Path) -> None:
     raise DataError(f"{target.name} could not be downloaded: " + "; ".join(failures))
 
 
-def _receive(url: str, part: Path, file: ManifestFile) -> None:
+def _receive(url: str, part: Path, file: ManifestFile, check: Callable[[str], object] | None) -> None:
     """Receive a file that passes its check.
 
     One that was put together from several answers and does not is given up for one whole new one: what came first may
     be damaged, or the file may have changed under the same date.
     """
     for last in (False, True):
-        joined = transfer(url, part, size=file.size, exact=not file.repacked)
+        joined = transfer(url, part, size=file.size, exact=not file.repacked, check=check)
         problem = file_problem(part, file)
         if problem is None:
             return

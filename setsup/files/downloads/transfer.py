@@ -5,11 +5,13 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
+from urllib.parse import urljoin
 
 from setsup.files.atomic import clear, written
 from setsup.files.disk import disk_errors, readable_size
@@ -47,18 +49,28 @@ class _Source:
     total: int | None = None
 
 
-def transfer(url: str, part: Path, *, size: int | None = None, exact: bool = True) -> bool:
+def transfer(
+    url: str,
+    part: Path,
+    *,
+    size: int | None = None,
+    exact: bool = True,
+    check: Callable[[str], object] | None = None,
+) -> bool:
     """Receive `url` into `part`; returns whether it was put together from several answers.
 
     Dropped connections are retried: without limit where the rest is sent each time, else a few times. An earlier part
     of the same version is continued (HTTP ranges); where the server cannot, or holds another version by now, the part
-    starts again, but not before the server has begun to send something that fits.
+    starts again, but not before the server has begun to send something that fits. `check` is called with each address
+    that the server redirects to, and may raise.
     """
     import requests
 
     most, fruitless, whole = part_size(part), 0, 0
     with requests.Session() as session:
         session.headers.update({"Accept-Encoding": "identity", "User-Agent": "setsup"})
+        if check is not None:
+            session.hooks["response"].append(partial(_check_redirect, check))
         while not _complete(part, url):
             try:
                 with _answer(session, url, part) as (response, start):
@@ -75,6 +87,11 @@ def transfer(url: str, part: Path, *, size: int | None = None, exact: bool = Tru
                 _log.info("%s: %s; trying again", url, error)
             time.sleep(_WAITS[max(fruitless - 1, 0)])
     return True
+
+
+def _check_redirect(check: Callable[[str], object], response: "requests.Response", **_: object) -> None:
+    if response.is_redirect:
+        check(urljoin(response.url, response.headers["location"]))
 
 
 def part_address(part: Path) -> str | None:

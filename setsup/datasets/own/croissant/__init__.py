@@ -1,0 +1,1 @@
+"""A user's own data: files that a Croissant description describes."""
