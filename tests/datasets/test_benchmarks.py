@@ -16,6 +16,7 @@ from setsup.datasets.images import check_size
 from setsup.datasets.registry import find_opener
 from setsup.errors import DataError, SetsupError
 from setsup.files import load_manifest
+from setsup.loading.batch import check_names
 from setsup_cli.main import main
 from tests.datasets.elsewhere import FORKS, check_elsewhere, fetch_stacked, same_arrays, spawned
 
@@ -75,6 +76,10 @@ def test_the_manifest_tells_its_modalities(release, dataset):
 def test_no_factor_is_named_like_a_modality(dataset):
     # they are columns of one table elsewhere, and keys of one batch
     assert not set(dataset.factors.names) & set(dataset.modalities)
+
+
+def test_a_batch_has_room_for_all_its_modalities(dataset):
+    check_names(dataset.name, list(dataset.modalities))
 
 
 KINDS = ("cars196", "cars3d", "celeba", "clevr", "clevr-objects", "keypointnet", "multi-dsprites")

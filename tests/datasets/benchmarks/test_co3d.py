@@ -39,7 +39,7 @@ def test_frames(release, frames):
     for row, (_, said) in enumerate(SAID):
         found = frames.fetch(row)
         assert np.array_equal(found["image"], np.asarray(Image.open(release / said["image"]["path"])))
-        assert np.array_equal(found["mask"], np.asarray(Image.open(release / said["mask"]["path"])))
+        assert np.array_equal(found["object_mask"], np.asarray(Image.open(release / said["mask"]["path"])))
         expected = co3d.depth(tuple(said["image"]["size"]), said["frame_number"]).astype(np.float32) * co3d.SCALE
         expected[0, 0] = 0
         assert np.array_equal(found["depth"], expected)
@@ -86,12 +86,12 @@ def test_one_size(release, frames):
     found = setsup.load("co3d", release, size=(48, 60))
     whole = found.fetch(range(len(found)))
     assert whole["image"].shape == (24, 48, 60, 3)
-    assert whole["mask"].shape == whole["depth"].shape == (24, 48, 60)
+    assert whole["object_mask"].shape == whole["depth"].shape == (24, 48, 60)
     for row, (_, said) in enumerate(SAID):
         if said["viewpoint"] is not None:
             assert found_at_marks(whole["image"][row], whole["pose"][row], whole["intrinsics"][row])
     with pytest.raises(DataError, match=r"different sizes cannot be stacked.*open the dataset with size"):
-        frames.fetch([0, 6], ["mask"])
+        frames.fetch([0, 6], ["object_mask"])
 
 
 def test_sets(release, frames):
@@ -117,8 +117,8 @@ def test_parts_of_a_release(tmp_path, caplog):
     found = setsup.load("co3d", tmp_path)
     assert f"1 of the 24 listed images are missing ({SAID[0][1]['image']['path']})" in caplog.text
     assert len(found) == 23
-    with pytest.raises(DataError, match=r"row 0 \(apple/.*frame000011.jpg\) has no mask"):
-        found.fetch(0, ["mask"])
+    with pytest.raises(DataError, match=r"row 0 \(apple/.*frame000011.jpg\) has no object_mask"):
+        found.fetch(0, ["object_mask"])
     assert np.isnan(found.factors.values("viewpoint_quality")[11:]).all()
     assert found.factors.values("fewview_dev").tolist().count("test") == 2, "what is also for the test is no training"
 

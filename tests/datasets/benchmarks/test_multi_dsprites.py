@@ -26,7 +26,7 @@ def check(found, version):
     for number, each in enumerate(told):
         image, masks = true.drawn(version, number)
         assert np.array_equal(whole["image"][number], image)
-        assert np.array_equal(whole["mask"][number], masks[..., 0].argmax(axis=-1) - 1)
+        assert np.array_equal(whole["instances"][number], masks[..., 0].argmax(axis=-1) - 1)
         own, count = slice(1, counts[number] + 1), counts[number]
         assert [levels[code] for code in whole["shape"][number, :count]] == each["shape"][own].tolist()
         assert (whole["shape"][number, count:] == -1).all()

@@ -47,8 +47,8 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     ``distance`` of the camera about the sequence's own axis (:mod:`setsup.datasets.adapters.camera_paths`); and a split
     for each set list, such as ``fewview_dev``: train, val, test, or none.
 
-    Modalities: ``image``; ``pose``, camera to world, NaN where unknown; ``intrinsics``; and, if available, ``mask``,
-    255 for the object's pixels, and ``depth``, 0 if unknown.
+    Modalities: ``image``; ``pose``, camera to world, NaN where unknown; ``intrinsics``; and, if available,
+    ``object_mask``, 255 for the object's pixels, and ``depth``, 0 if unknown.
 
     `size` (height, width), optional: images are resized to cover this size and cropped about their centre, intrinsics
     follow, masks and depth take the nearest pixel.
@@ -93,11 +93,11 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     ]
     maps = {
         name: FrameMaps(MemberImages(release, np.maximum(indices, 0)), indices, dtype, read)
-        for name, dtype, read in (
-            ("mask", "uint8", _mask),
-            ("depth", "float32", partial(_depth, numbers["depth_scale"])),
+        for name, file, dtype, read in (
+            ("object_mask", "mask", "uint8", _mask),
+            ("depth", "depth", "float32", partial(_depth, numbers["depth_scale"])),
         )
-        if ((indices := places[name][rows]) >= 0).any()
+        if ((indices := places[file][rows]) >= 0).any()
     }
     sizes = np.stack([numbers["height"], numbers["width"]], axis=1).astype(np.int64)
     # cameras are those of the pixels as they are stored

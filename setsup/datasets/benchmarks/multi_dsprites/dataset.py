@@ -40,10 +40,10 @@ class MultiDsprites(PreparedImages):
     """Images of several sprites, whose factors are nested per image.
 
     Factors are ``objects``, the number of sprites, and the number of sprites of each shape (``shape_1``, …).
-    Modalities: ``image``, (64, 64, 3) uint8 sRGB, or (64, 64, 1) grayscale in the version ``binarized``; ``mask``, (64,
-    64) int8, the number of each pixel's sprite, −1 for the background; and, for the sprites of the image in the order
-    of the release, padded to the largest number: ``shape``, int8, code of the level of :attr:`objects`, −1 as padding,
-    and ``x``, ``y``, ``orientation``, ``scale`` and ``color`` (RGB), float32 as published, NaN as padding.
+    Modalities: ``image``, (64, 64, 3) uint8 sRGB, or (64, 64, 1) grayscale in the version ``binarized``; ``instances``,
+    (64, 64) int8, the number of each pixel's sprite, −1 for the background; and, for the sprites of the image in the
+    order of the release, padded to the largest number: ``shape``, int8, code of the level of :attr:`objects`, −1 as
+    padding, and ``x``, ``y``, ``orientation``, ``scale`` and ``color`` (RGB), float32 as published, NaN as padding.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class MultiDsprites(PreparedImages):
         most = self._nested.most
         self.modalities = {
             "image": Modality((SIDE, SIDE, channels), "uint8", color="srgb" if channels == 3 else "grey"),
-            "mask": Modality((SIDE, SIDE), "int8"),
+            "instances": Modality((SIDE, SIDE), "int8"),
             "shape": Modality((most,), "int8"),
             **{name: Modality((most,), "float32") for name in ("x", "y", "orientation", "scale")},
             "color": Modality((most, 3), "float32"),
@@ -90,10 +90,10 @@ class MultiDsprites(PreparedImages):
         return _Records(self.file, self._version, self._prepared.shape)
 
     def _read_all(self, rows: Rows, out: Mapping[str, Any]) -> dict[str, Array]:
-        columns = {name: self._column(name, rows) for name in out if name not in ("image", "mask")}
+        columns = {name: self._column(name, rows) for name in out if name not in ("image", "instances")}
         if len(columns) < len(out):
             pixels = self._pixels(rows)
-            for name in ("image", "mask"):
+            for name in ("image", "instances"):
                 if name in out:
                     out[name][...] = pixels[..., :-1] if name == "image" else pixels[..., -1].astype(np.int8) - 1
                     columns[name] = out[name]

@@ -130,7 +130,7 @@ def open_models(
     present, scene = np.unique(columns["scene"], return_inverse=True)
     table = capture_table([scenes[number][0] for number in present.tolist()], scene, poses)
     masked = np.array(columns["mask"], np.int64)
-    maps = {"mask": FrameMaps(MemberImages(files, np.maximum(masked, 0)), masked, "uint8", read_mask)}
+    maps = {"object_mask": FrameMaps(MemberImages(files, np.maximum(masked, 0)), masked, "uint8", read_mask)}
     found = ColmapFrames(
         name,
         table,

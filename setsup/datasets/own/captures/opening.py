@@ -50,9 +50,9 @@ def open_capture(
     are files or lists of splits.
 
     Modalities: ``image``, with one, three or four channels as the files have; ``pose``, camera to world;
-    ``intrinsics``; and, where frames have some, ``mask``, 255 where it is not black, and ``depth`` along the optical
-    axis, 0 where unknown. Camera coordinates are x right, y down, z forward, and centres of pixels are integers:
-    docs/datasets/captures.md.
+    ``intrinsics``; and, where frames have some, ``object_mask``, 255 where it is not black, and ``depth`` along the
+    optical axis, 0 where unknown. Camera coordinates are x right, y down, z forward, and centres of pixels are
+    integers: docs/datasets/captures.md.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def _open_lists(
             "float32",
             partial(read_depth, np.array(scales, np.float32)),
         ),
-        "mask": FrameMaps(MemberImages(files, np.maximum(mask, 0)), mask, "uint8", read_mask),
+        "object_mask": FrameMaps(MemberImages(files, np.maximum(mask, 0)), mask, "uint8", read_mask),
     }
     return CaptureFrames(
         name,

@@ -158,11 +158,11 @@ def test_masks(tmp_path):
     true.put(tmp_path, {"masks/frame_01.png.png": true.png(Image.fromarray(picture))})
     true.put(tmp_path, {"masks/frame_02.png": true.png(Image.fromarray(picture[::2, ::2]))})
     found = setsup.open(tmp_path)
-    masks = found.fetch([1, 2], ["mask"])["mask"]
+    masks = found.fetch([1, 2], ["object_mask"])["object_mask"]
     assert masks.shape == (2, 90, 120)
     assert (masks == 255 * (picture > 0)).all()
-    with pytest.raises(DataError, match=r"row 0 \(images/frame_00.png\) has no mask; select other rows or modalities"):
-        found.fetch([0], ["mask"])
+    with pytest.raises(DataError, match=r"row 0 \(images/frame_00.png\) has no object_mask; select other rows or modalities"):
+        found.fetch([0], ["object_mask"])
 
 
 def test_grey_images(tmp_path):

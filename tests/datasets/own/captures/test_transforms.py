@@ -109,7 +109,7 @@ def test_nerfstudio(tmp_path):
     assert np.array_equal(whole["depth"][2], whole["depth"][0])
     assert whole["depth"].dtype == np.float32
     assert np.array_equal(whole["depth"][1][::2, 1::2], whole["depth"][0][::2, ::2])
-    assert np.array_equal(whole["mask"][0] > 0, depth > 9)
+    assert np.array_equal(whole["object_mask"][0] > 0, depth > 9)
     assert np.allclose(setsup.open(tmp_path, depth_scale=0.5).fetch(0, ["depth"])["depth"], depth * 0.5)
     meta["integer_depth_scale"] = 0.25
     true.put(tmp_path, {"transforms.json": json.dumps(meta).encode()})
