@@ -161,7 +161,7 @@ def test_masks(tmp_path):
     masks = found.fetch([1, 2], ["object_mask"])["object_mask"]
     assert masks.shape == (2, 90, 120)
     assert (masks == 255 * (picture > 0)).all()
-    with pytest.raises(DataError, match=r"row 0 \(images/frame_00.png\) has no object_mask; select other rows or modalities"):
+    with pytest.raises(DataError, match=r"row 0 \(images/frame_00.png\) has no object_mask; select other rows"):
         found.fetch([0], ["object_mask"])
 
 
