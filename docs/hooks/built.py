@@ -96,7 +96,7 @@ WANTED = {
     "domain batches": ("batches/group-dro", "questions"),
     "lightly": ("batches/positives",),
     "solo-learn": ("batches/positives",),
-    "overlap of views": ("samplers/overlap", "correspondences"),
+    "overlap of views": ("overlap",),
     "positives": ("batches/positives", "samplers/neighbour", "samplers/constraints"),
     "positive pairs": ("batches/positives", "views"),
     "folder of photographs": ("datasets/own", "quickstart", "first-hour"),
