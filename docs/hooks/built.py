@@ -70,6 +70,7 @@ WANTED = {
     "slow": ("questions", "trainers"),
     "pandas": ("datasets/own", "dependencies"),
     "SetSampler": ("samplers/set", "api/samplers"),
+    "OverlapSampler": ("samplers/overlap", "api/samplers", "overlap"),
     "RenderedDataset": ("api/rendered",),
     "MultiPie": ("api/benchmarks/photographs",),
     "logistic_probe": ("api/evaluation/probes",),
