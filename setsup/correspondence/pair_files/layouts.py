@@ -16,6 +16,7 @@ References
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ PAIRS = np.dtype([("scene_id", "<i8"), ("im1_id", "<i8"), ("im2_id", "<i8"), ("s
 """Pairs of DUSt3R."""
 
 _UNKNOWN = -1.0
+_TOGETHER = 1 << 21  # pairs of observations at a time
 _HALF = 0.5  # where COLMAP has the centre of the first pixel
 
 
@@ -50,39 +52,55 @@ def d2net_scene(
     centred = k.copy()
     centred[:, :2, 2] += _HALF
     focal = (k[:, 0, 0] + k[:, 1, 1]) / 2
-    places: list[dict[int, list[float]]] = [{} for _ in range(count)]
-    coarse: list[dict[int, float]] = [{} for _ in range(count)]
-    for side, pixels, depth in ((0, shared.pixels1, shared.depth1), (1, shared.pixels2, shared.depth2)):
-        views = pairs[shared.pair, side]
-        columns = (views, shared.point, pixels + _HALF, depth / focal[views])
-        for view, point, place, size in zip(*(column.tolist() for column in columns), strict=True):
-            places[view][point], coarse[view][point] = place, size
+    views = np.concatenate([pairs[shared.pair, side] for side in (0, 1)])
+    points = np.concatenate([shared.point, shared.point])
+    order = np.lexsort((points, views))
+    once = order[np.append(True, (np.diff(points[order]) != 0) | (np.diff(views[order]) != 0))[: len(order)]]
+    places = np.concatenate([shared.pixels1, shared.pixels2])[once] + _HALF
+    views, points = views[once], points[once]
+    coarse = np.concatenate([shared.depth1, shared.depth2])[once] / focal[views]
+    cuts = np.searchsorted(views, np.arange(count + 1))
     axes = poses[:, 2, :3]
     return {
         "image_paths": np.array(images),
         "depth_paths": np.array(depths),
-        "points3D_id_to_2D": _objects(places),
-        "points3D_id_to_ndepth": _objects(coarse),
-        "n_points3D": np.array([len(own) for own in places]),
+        "points3D_id_to_2D": _dicts(points, places, cuts),
+        "points3D_id_to_ndepth": _dicts(points, coarse, cuts),
+        "n_points3D": np.diff(cuts),
         "intrinsics": centred,
         "poses": poses,
         "fact_x": np.ones(count),
         "fact_y": np.ones(count),
         "overlap_matrix": np.where(np.isnan(overlaps), _UNKNOWN, overlaps),
-        "scale_ratio_matrix": _scale_ratios(coarse, overlaps),
+        "scale_ratio_matrix": np.where(np.isnan(overlaps), _UNKNOWN, _scale_ratios(points, views, coarse, count)),
         "angles": np.degrees(np.arccos(np.clip(axes @ axes.T, -1, 1))),
     }
 
 
-def _scale_ratios(coarse: Sequence[dict[int, float]], overlaps: Reals) -> Reals:
-    """Smallest ratio of the sizes of a pixel at a common point, from 1; −1 where there is none."""
-    ratios = np.full(overlaps.shape, _UNKNOWN)
-    for one, two in np.argwhere(~np.isnan(overlaps)).tolist():
-        both = coarse[one].keys() & coarse[two].keys()
-        if both:
-            quotients = (coarse[one][point] / coarse[two][point] for point in both)
-            ratios[one, two] = min(max(ratio, 1 / ratio) for ratio in quotients)
-    return ratios
+def _dicts(points: Rows, values: Reals, cuts: Rows) -> Array:
+    """Of each view a dict from points to values; those of the views are between the cuts."""
+    return _objects(
+        [dict(zip(points[a:b].tolist(), values[a:b].tolist(), strict=True)) for a, b in pairwise(cuts.tolist())]
+    )
+
+
+def _scale_ratios(points: Rows, views: Rows, coarse: Reals, count: int) -> Reals:
+    """Smallest ratio of the sizes of a pixel at a common point of two views, from 1; −1 where there is none.
+
+    `points`, `views` and `coarse` (n,) are observations, each once; returns (count, count).
+    """
+    ratios = np.full((count, count), np.inf)
+    order = np.argsort(points, kind="stable")
+    _, starts, sizes = np.unique(points[order], return_index=True, return_counts=True)
+    for size in np.unique(sizes[sizes > 1]).tolist():
+        members = order[starts[sizes == size][:, None] + np.arange(size)]
+        step = max(1, _TOGETHER // size**2)
+        for start in range(0, len(members), step):
+            some = members[start : start + step]
+            own, seen = coarse[some], views[some]
+            quotients = own[:, :, None] / own[:, None]
+            np.minimum.at(ratios, (seen[:, :, None], seen[:, None]), np.maximum(quotients, 1 / quotients))
+    return np.where(np.isfinite(ratios), ratios, _UNKNOWN)
 
 
 def _objects(values: Sequence[Any]) -> Array:
