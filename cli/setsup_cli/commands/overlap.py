@@ -10,6 +10,7 @@ from setsup.errors import DataError, FactorError, advised_for_command
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_result
 from setsup_cli.parsing.arguments import Named, names_and_paths, option
+from setsup_cli.parsing.notations import read_band
 from setsup_cli.parsing.source import open_source, source_words
 from setsup_cli.parsing.values import split_names
 from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
@@ -27,10 +28,13 @@ HELP = """\
 Example: `setsup render room --rooms 20 --out rooms`, then `setsup overlap rooms --scene room --out rooms.overlap`. For
 ordered pairs of views of each scene, it measures the share of the surface in the first view that the second view shows:
 in renderings and recordings by depth, in captures with a COLMAP model by the points that both views observe. `setsup
-sample rooms --overlap rooms.overlap:.3-.8` draws pairs in a band of overlap. If a command is interrupted, run it again:
-it resumes, and the output is identical for any number of processes or machines."""
+sample rooms --overlap rooms.overlap:.3-.8` draws pairs in a band of overlap; `--pairs FOLDER --layout loftr` also
+writes them in the files of another project. If a command is interrupted, run it again: it resumes, and the output is
+identical for any number of processes or machines."""
 
-_BAND = (0.3, 0.8)
+_BAND = ".3-.8"
+_BANDS = ("overlap", "angle", "scale")
+_OF_PAIRS = ("layout", "angle", "scale", "direction")  # options that only --pairs has a use for
 _OPTIONS = ("scene", "pixels", "candidates", "source", "tolerance", "absolute", "seed", "processes", "on")
 
 
@@ -81,6 +85,23 @@ class Options(Named):
     ] = 0.01
     absolute: Annotated[float, option("METRES", "Absolute difference of depths that is allowed in addition.")] = 0.0
     seed: Annotated[int, option("N", "Random seed of sample pixels and candidates.")] = 0
+    overlap: Annotated[str, option("LOW-HIGH", "Band of overlap: of the pairs that are counted and written.")] = _BAND
+    pairs: Annotated[
+        Path | None,
+        option("FOLDER", "Also write the pairs, with images, depth and cameras; must be new. Requires --layout."),
+    ] = None
+    layout: Annotated[
+        Literal["d2-net", "loftr", "dust3r", "superglue", "hloc"] | None,
+        option("LAYOUT", "Project that reads these files: d2-net, loftr, dust3r, superglue or hloc."),
+    ] = None
+    angle: Annotated[str | None, option("LOW-HIGH", "Band of the angle between the views of these pairs, degrees.")] = (
+        None
+    )
+    scale: Annotated[str | None, option("LOW-HIGH", "Band of the ratio of sizes in these pairs.")] = None
+    direction: Annotated[
+        Literal["either", "both"] | None,
+        option("either|both", "Which directions of these pairs must be in the bands.", "either"),
+    ] = None
     processes: Annotated[int, option("N", "Number of worker processes.")] = 1
     on: On = None
     ray_address: RayAddress = None
@@ -92,14 +113,19 @@ def run(options: Options) -> int:
     on = cluster(options.on, options.ray_address, options.ray_gpus)
     if options.out is None:
         raise DataError(f"--out is required: `{shlex.join(['setsup', 'overlap', options.dataset])} --out FILE`")
+    bands = {name: _read_band(name, getattr(options, name)) for name in _BANDS}
+    _check_pairs(options)
     dataset = open_source(options)
     rows: np.ndarray | None = None
     if options.where is not None:
         rows = dataset.factors.rows(options.where)
         if not len(rows):
             raise FactorError(f"--where {options.where!r} selects no rows; change the expression")
-    from setsup.correspondence import overlap
+    from setsup.correspondence import overlap, write_pairs
+    from setsup.correspondence.pair_files.writing import need_free
 
+    if options.pairs is not None:
+        need_free(expanded(options.pairs))
     out = expanded(options.out)
     units = out.with_name(f"{out.name}.units")
     if units.exists() and not options.json:
@@ -122,23 +148,58 @@ def run(options: Options) -> int:
             )
         except KeyboardInterrupt:
             raise KeyboardInterrupt("while measuring; run the same command to resume") from None
-    command = ["setsup", "sample", options.dataset, *source_words(options), "--overlap", f"{out}:.3-.8"]
-    about = _about(table, out, shlex.join(command))
+    command = ["setsup", "sample", options.dataset, *source_words(options), "--overlap", f"{out}:{options.overlap}"]
+    about = _about(table, out, bands["overlap"], shlex.join(command))
+    if options.pairs is not None and options.layout is not None:
+        with sigterm_as_interrupt(), advised_for_command({name: f"--{name}" for name in _BANDS}):
+            written = write_pairs(
+                dataset,
+                table,
+                expanded(options.pairs),
+                options.layout,
+                direction=options.direction or "either",
+                **bands,
+            )
+        about["written"] = {"layout": options.layout, **written._asdict(), "folder": str(written.folder)}
     show_result(options.json, about, _words(about))
     advise(options, about["next"])
     return 0
 
 
+def _read_band(name: str, word: str | None) -> Any:
+    """Read an option such as ``.3-.8``."""
+    if word is None:
+        return None
+    try:
+        low, high = read_band(word)
+    except ValueError:
+        low, high = 1, 0
+    if not 0 <= low <= high:
+        raise DataError(f"--{name} must be the ends of a band, such as {_BAND}, not {word!r}")
+    return low, high
+
+
+def _check_pairs(options: Options) -> None:
+    """Refuse options of pairs without a place for these, and the reverse, before long work."""
+    if options.pairs is None:
+        given = [f"--{name}" for name in _OF_PAIRS if getattr(options, name) is not None]
+        if given:
+            raise DataError(f"{' and '.join(given)} require{'s' * (len(given) == 1)} --pairs FOLDER")
+        return
+    if options.layout is None:
+        raise DataError("--pairs requires --layout: d2-net, loftr, dust3r, superglue or hloc")
+
+
 # -- what is said ------------------------------------------------------------------------------------------------------
 
 
-def _about(table: "OverlapTable", file: Path, command: str) -> dict[str, Any]:
+def _about(table: "OverlapTable", file: Path, band: tuple[float, float], command: str) -> dict[str, Any]:
     """What is said of a table, for machines."""
     import numpy as np
 
     from setsup.samplers.partners.overlap_table import COUNTS
 
-    low, high = _BAND
+    low, high = band
     return {
         "file": str(file),
         "dataset": table.about["dataset"],
@@ -150,7 +211,7 @@ def _about(table: "OverlapTable", file: Path, command: str) -> dict[str, Any]:
         "listed": len(table),
         "unknown": int(np.isnan(table.overlap).sum()),
         "in_band": int(((table.overlap >= np.float32(low)) & (table.overlap <= np.float32(high))).sum()),
-        "band": list(_BAND),
+        "band": [low, high],
         "digest": table.digest,
         "next": command,
     }
@@ -164,3 +225,8 @@ def _words(about: Mapping[str, Any]) -> Iterator[str]:
         f"{about['source']}; {about['in_band']:,} overlap by {low:g} to {high:g}, {about['unknown']:,} unknown; "
         f"{pairs['excluded']:,} excluded, {pairs['not_tried']:,} not tried"
     )
+    if written := about.get("written"):
+        yield (
+            f"{written['folder']}: {written['pairs']:,} pairs of {written['views']:,} views of {written['scenes']:,} "
+            f"scene{'s' * (written['scenes'] != 1)}, in the layout {written['layout']}"
+        )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from setsup.factors import Factor, FactorTable
     from setsup.factors.factor import Level
 
-__all__ = ["NOTATIONS", "Notation", "choose_from", "find_levels"]
+__all__ = ["NOTATIONS", "Notation", "choose_from", "find_levels", "read_band"]
 
 Words = tuple[str, ...]
 
@@ -110,7 +110,7 @@ def _tables(words: Words, option: str) -> dict[int, str]:
     return _by_step(parts, option, lambda path: str(expanded(Path(path))))
 
 
-def _band(word: str) -> tuple[float, float]:
+def read_band(word: str) -> tuple[float, float]:
     """Read ``.3-.8``, the ends of a band."""
     low, high = word.split("-")
     return float(low), float(high)
@@ -121,7 +121,7 @@ def _overlaps(word: str, option: str) -> tuple[str, tuple[float, float]]:
     file, _, band = word.rpartition(":")
     if not file:
         raise ValueError
-    return str(expanded(Path(file))), _band(band)
+    return str(expanded(Path(file))), read_band(band)
 
 
 def _by_name(what: str, read: Callable[[str], Any], alone: Callable[[str], bool] = lambda word: False) -> Any:
@@ -214,7 +214,7 @@ NOTATIONS: Mapping[str, Notation] = {
         "a file of overlaps and a band, such as views.overlap:.3-.8",
     ),
     "Band": Notation(
-        "LOW-HIGH", str, lambda word, option: _band(word), expected="the ends of a band, such as 5-45",
+        "LOW-HIGH", str, lambda word, option: read_band(word), expected="the ends of a band, such as 5-45",
     ),
     "Sequence[int] | Mapping[str, Sequence[int]]": Notation(
         "R-R", Words, _by_name("1-20", _range, alone=lambda word: "=" not in word),

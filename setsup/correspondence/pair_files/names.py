@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from setsup.arrays import Rows
-from setsup.errors import DataError, abbreviate
+from setsup.errors import DataError, abbreviate, advice
 
 __all__ = ["check_blanks", "file_names", "row_names", "scene_names"]
 
@@ -29,13 +29,13 @@ def scene_names(dataset: Any, agree: Sequence[str], numbers: Sequence[int], rows
         if not name.strip(" .") or _CONTROL.search(name) or len(name) > _LONGEST:
             raise DataError(
                 f"the scene {abbreviate(name)} of {dataset.name} cannot name a file; rename it, or leave it out with "
-                "where="
+                f"{advice('where=', '--where')}"
             )
     if len({name.casefold() for name in names}) < len(names):
         twice = next(name for name in names if [other.casefold() for other in names].count(name.casefold()) > 1)
         raise DataError(
             f"two scenes of {dataset.name} would be called {abbreviate(twice)} in the files; rename one, or leave it "
-            "out with where="
+            f"out with {advice('where=', '--where')}"
         )
     return names
 
@@ -60,5 +60,5 @@ def check_blanks(names: Sequence[str], what: str) -> None:
         if name.split() != [name]:
             raise DataError(
                 f"the name of {what} {abbreviate(name)} contains a blank, which separates columns in this layout; "
-                "rename it, or leave it out with where="
+                f"rename it, or leave it out with {advice('where=', '--where')}"
             )

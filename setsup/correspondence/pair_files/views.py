@@ -7,7 +7,7 @@ import numpy as np
 
 from setsup.arrays import Array, Floats, Pixels, Reals, Rows
 from setsup.correspondence.from_depth import recorded_camera
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, advice
 
 __all__ = ["ViewFiles", "encode_image", "read_images", "read_views"]
 
@@ -82,7 +82,7 @@ def _view(dataset: Any, row: int, found: dict[str, Array], skew: bool) -> ViewFi
         try:
             camera = recorded_camera(found["pose"], found["intrinsics"], height, width)
         except SetsupError as error:
-            raise DataError(f"{where}: {error}; leave the row out with where=") from error
+            raise DataError(f"{where}: {error}; leave the row out with {advice('where=', '--where')}") from error
     else:
         camera = dataset.camera(row)
     depth = None
@@ -98,7 +98,7 @@ def _view(dataset: Any, row: int, found: dict[str, Array], skew: bool) -> ViewFi
     if not skew and camera.k[0, 1]:
         raise DataError(
             f"the intrinsics of {where} have a skew of {camera.k[0, 1]:g} pixels, which readers of this layout ignore; "
-            "undistort the images to a camera without skew, or leave the row out with where="
+            f"undistort the images to a camera without skew, or leave the row out with {advice('where=', '--where')}"
         )
     pose = np.eye(4)
     pose[:3, :3], pose[:3, 3] = camera.rotation, camera.translation

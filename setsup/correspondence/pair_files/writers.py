@@ -23,7 +23,7 @@ from setsup.correspondence.pair_files.portable import pickled, write_npz
 from setsup.correspondence.pair_files.shared_points import SharedPoints, find_points
 from setsup.correspondence.pair_files.views import ViewFiles, encode_image, read_images, read_views
 from setsup.datasets.dataset import Dataset
-from setsup.errors import DataError
+from setsup.errors import DataError, advice
 from setsup.progress import Advance
 from setsup.samplers.partners.overlap_table import TRACKS, OverlapTable
 
@@ -76,7 +76,12 @@ class _Cameras(NamedTuple):
 def _write_d2net(folder: Path, measured: Measured, scenes: Sequence[Scene], advance: Advance) -> None:
     for scene in scenes:
         views, pairs = scene.pairs.views, scene.pairs.pairs
-        check_memory(40 * len(views) ** 2, f"the matrices of {len(views):,} views", "the views with where=", DataError)
+        check_memory(
+            40 * len(views) ** 2,
+            f"the matrices of {len(views):,} views",
+            f"the views with {advice('where=', '--where')}",
+            DataError,
+        )
         cameras = _write_views(
             measured.dataset, scene, partial(_put_megadepth, folder, scene.name), advance, depth=True
         )

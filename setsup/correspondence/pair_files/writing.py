@@ -34,12 +34,12 @@ from setsup.correspondence.pair_files.choosing import Bands, Direction, ScenePai
 from setsup.correspondence.pair_files.names import check_blanks, file_names, row_names, scene_names
 from setsup.correspondence.pair_files.writers import WRITERS, Measured, Scene
 from setsup.datasets.dataset import Dataset
-from setsup.errors import DataError
+from setsup.errors import DataError, advice
 from setsup.files.atomic import clear, written_folder
 from setsup.progress import progress
 from setsup.samplers.partners.overlap_table import OverlapTable
 
-__all__ = ["Layout", "PairFiles", "write_pairs"]
+__all__ = ["Layout", "PairFiles", "need_free", "write_pairs"]
 
 Layout = Literal["d2-net", "loftr", "dust3r", "superglue", "hloc"]
 
@@ -142,15 +142,16 @@ def write_pairs(
     bands = Bands(*(_band(value, name) for name, value in (("overlap", overlap), ("angle", angle), ("scale", scale))))
     table.check_dataset(dataset.factors)
     path = check_path(folder, "folder", DataError)
-    _need_free(path)
+    need_free(path)
     kept = None if where is None else dataset.factors.mask(where)
     chosen = choose_pairs(table, bands, direction, kept, once=layout != "d2-net")
     if layout == "loftr":
         chosen = [one for one in map(partial(_overlapping, table), chosen) if len(one.pairs)]
     if not chosen:
+        wider = advice("overlap=(0, 1)", "--overlap 0-1")
         raise DataError(
             f"none of the {len(table):,} measured pairs of {dataset.name} is in the bands; choose wider ones, such as "
-            "overlap=(0, 1)"
+            f"{wider}"
         )
     measured = Measured(dataset, table, bands)
     scenes = _scenes(measured, chosen, layout)
@@ -174,7 +175,8 @@ def _band(value: tuple[float, float] | None, name: str) -> Any:
     return low, high
 
 
-def _need_free(folder: Path) -> None:
+def need_free(folder: Path) -> None:
+    """Refuse a folder that is not empty, before long work for it."""
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder} is a file; pass a new folder")
     if folder.exists() and any(folder.iterdir()):
