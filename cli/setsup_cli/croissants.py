@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setsup.errors import DataError, SetsupError
+from setsup.files.expand_user import expanded
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -18,7 +19,7 @@ __all__ = ["croissant_about", "croissant_words", "describe"]
 _LARGEST = 1 << 30  # bytes
 
 
-def describe(dataset: "Dataset | None", manifest: "Manifest | None", rai: Path | None) -> str:
+def describe(source: Path | str, dataset: "Dataset | None", manifest: "Manifest | None", rai: Path | None) -> str:
     """Text of the description of a dataset: that beside its files with what `rai` adds, else a new one."""
     from setsup.datasets.croissant.benchmark import describe_benchmark, known_factors
     from setsup.datasets.croissant.document import facts, to_text
@@ -28,17 +29,16 @@ def describe(dataset: "Dataset | None", manifest: "Manifest | None", rai: Path |
 
     known = read_rai(rai)
     catalogue: Catalogue | None = getattr(dataset, "catalogue", None)
-    place = getattr(dataset, "url", getattr(dataset, "folder", None))
-    written = {} if place is None else _written(str(place))
-    if written:
+    is_place = manifest is None and ("://" in str(source) or expanded(source).is_dir())
+    if is_place and (written := _written(str(source))):
         return to_text({**written, **known})
     if dataset is not None and catalogue is not None:
         about = catalogue_facts(catalogue, find_manifests(dataset))
         return to_text(describe_shards(catalogue, about.adding(known)))
     if manifest is None or manifest.name == "table":
         raise DataError(
-            "only a benchmark, shards and a rendering can be described in Croissant where they are; `setsup shard` "
-            "writes any dataset with its croissant.json"
+            f"{source} cannot be described in Croissant as it is; benchmarks, shards, renderings and saved Hugging "
+            "Face datasets can, and `setsup shard` writes any dataset with its croissant.json"
         )
     factors = known_factors(manifest) if dataset is None else list(dataset.factors.factors)
     about = facts(manifest.name, None if dataset is None else len(dataset), [manifest])

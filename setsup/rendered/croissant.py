@@ -14,7 +14,8 @@ from setsup.datasets.croissant.records import describe_modality, enumerations, f
 from setsup.datasets.croissant.vocabulary import FILE, NPY, PARQUET
 from setsup.factors import FactorTable
 from setsup.files import content_digest, written
-from setsup.rendered.layout import TABLE, Layout
+from setsup.progress import progress
+from setsup.rendered.layout import PROGRESS, TABLE, Layout
 
 __all__ = ["describe_rendered", "write_description"]
 
@@ -25,8 +26,9 @@ def describe_rendered(
     """Document of a finished folder; `texts` are SHA-256 of its files that are known."""
     digests = {} if texts is None else texts
     names = [TABLE, *(f"{name}.npy" for name in layout.arrays)]
-    found = {name: digests.get(name) or content_digest(folder / name) for name in names}
     size = {name: (folder / name).stat().st_size for name in names}
+    with progress(sum(size.values()), f"describing {layout.recipe}", "B") as advance:
+        found = {name: digests.get(name) or content_digest(folder / name, advance=advance) for name in names}
     described = {
         f"{name}.npy": f"Row i is the {name} of record i: {describe_modality(modality)}"
         for name, modality in layout.modalities.items()
@@ -61,9 +63,9 @@ def describe_rendered(
 def write_description(
     folder: Path, layout: Layout, factors: FactorTable, known: dict[str, Any], seed: int | None, rows_seed: int | None
 ) -> None:
-    """Write ``croissant.json`` where it is missing, or where a person has given more."""
+    """Write ``croissant.json`` of a folder that is being finished, or of a finished one to which a person adds more."""
     path = folder / FILE
-    if path.exists() and not known:
+    if not known and not (folder / PROGRESS).exists():
         return
     made = {
         "rai:dataCollection": rendering_text(layout.recipe, layout.renderer, seed, rows_seed),

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, nullcontext
 from copy import copy
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ import numpy as np
 
 from setsup.arrays import Rows
 from setsup.datasets.croissant.rai import read_rai
+from setsup.datasets.croissant.vocabulary import FILE
 from setsup.datasets.dataset import Selection, check_modalities
 from setsup.errors import DataError, SetsupError, advice
+from setsup.factors.table import FactorTable
 from setsup.files import disk_errors, locked, need_space, written
 from setsup.files.atomic import flush
 from setsup.files.expand_user import expanded
@@ -24,8 +27,8 @@ from setsup.rendered.create import UNFINISHED, settle_layout
 from setsup.rendered.croissant import write_description
 from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.failures import Failure, compact, failure_report, leave_out, write_failures
-from setsup.rendered.folder import RenderedFolder, is_rendered, open_rendered, rendered_rows
-from setsup.rendered.layout import ABOUT, FAILED, NAMES, PARTS, PROGRESS, Layout, read_layout
+from setsup.rendered.folder import RenderedFolder, is_rendered, open_rendered, read_table, rendered_rows
+from setsup.rendered.layout import ABOUT, FAILED, NAMES, PARTS, PROGRESS, Layout
 from setsup.rendered.renderer_pool import without_scene
 from setsup.rendered.rows import RowFiles
 from setsup.scenes import Camera, Frame, Scene
@@ -115,10 +118,9 @@ def render(
     check_processes(processes, on)
     known = read_rai(rai)
     with nullcontext() if on is None else Cluster(on) as cluster:
-        rendered = _rendered(whole, folder, names, processes, cluster, skip_broken, on_start)
-    seed = getattr(whole.recipe, "seed", None)
-    write_description(folder, read_layout(folder), rendered.factors, known, seed, rows_seed)
-    return rendered
+        seed = getattr(whole.recipe, "seed", None)
+        describe = partial(write_description, folder, known=known, seed=seed, rows_seed=rows_seed)
+        return _rendered(whole, folder, names, processes, cluster, skip_broken, on_start, describe)
 
 
 def _rendered(
@@ -129,6 +131,7 @@ def _rendered(
     cluster: Cluster | None,
     skip_broken: bool,
     on_start: Callable[[Layout, int], object] | None,
+    describe: Callable[[Layout, FactorTable], object],
 ) -> RenderedFolder:
     if not is_rendered(folder):
         dataset = _check_first(dataset, cluster)
@@ -142,8 +145,11 @@ def _rendered(
         if on_start is not None:
             on_start(layout, min(rendered_rows(folder)[0], layout.rows))
         if unfinished:
-            _fill(folder, dataset, layout, processes, cluster, skip_broken)
-    return open_rendered(folder)
+            _fill(folder, dataset, layout, processes, cluster, skip_broken, describe)
+        rendered = open_rendered(folder)
+        if not unfinished:  # a person may have given more
+            describe(layout, rendered.factors)
+    return rendered
 
 
 def _need_same_choice(
@@ -241,6 +247,7 @@ def _fill(
     processes: int,
     cluster: Cluster | None,
     skip_broken: bool,
+    describe: Callable[[Layout, FactorTable], object],
 ) -> None:
     """Render missing rows, and finish the folder."""
     if not layout.left_out:
@@ -255,7 +262,7 @@ def _fill(
             layout = leave_out(folder, dataset, layout, failures)
     if layout.left_out:
         compact(folder, dataset, layout)
-    _finish(folder, layout)
+    _finish(folder, layout, describe)
 
 
 def _render_missing(
@@ -304,8 +311,8 @@ def _units(dataset: RenderedDataset) -> Iterator[Rows]:
         yield order[first:]
 
 
-def _finish(folder: Path, layout: Layout) -> None:
-    """Merge remaining parts, flush all files, and remove the progress file."""
+def _finish(folder: Path, layout: Layout, describe: Callable[[Layout, FactorTable], object]) -> None:
+    """Merge remaining parts, flush all files, describe them, and remove the progress file."""
     with disk_errors(folder / ABOUT):
         for name in layout.arrays:
             flush(folder / f"{name}.npy")
@@ -323,6 +330,8 @@ def _finish(folder: Path, layout: Layout) -> None:
         shutil.rmtree(parts, ignore_errors=True)
         for left in folder.glob(".*.tmp*"):  # of a process that was killed while it wrote one
             left.unlink(missing_ok=True)
+        (folder / FILE).unlink(missing_ok=True)
+        describe(layout, read_table(folder, layout))
         (folder / PROGRESS).unlink()
         flush(folder)
 

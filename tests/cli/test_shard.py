@@ -472,3 +472,11 @@ def test_a_benchmark_is_described_without_its_files(setsup: Run) -> None:
     found = setsup("info", "cub200", "--croissant").json
     assert (found["@type"], found["name"]) == ("sc:Dataset", "cub200")
     assert found["distribution"]
+
+
+def test_other_sources_are_described_by_writing_them(setsup: Run, photos: Path) -> None:
+    refused(
+        setsup("info", photos, "--croissant"),
+        "photos.csv cannot be described in Croissant",
+        "setsup shard",
+    )

@@ -60,7 +60,7 @@ def run(options: Options) -> int:
     if options.croissant:
         from setsup_cli.croissants import describe
 
-        say(describe(dataset, manifest, options.rai).rstrip("\n"))
+        say(describe(source, dataset, manifest, options.rai).rstrip("\n"))
         return 0
     if options.rai is not None:
         raise DataError("--rai is an option of --croissant; add --croissant, or omit --rai")

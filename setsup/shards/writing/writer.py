@@ -156,16 +156,14 @@ def write_shards(
     )
     check_catalogue(dataset, plan)
     store = open_store(url, storage_options)
-    work = _Work(dataset, placed, plan, store)
+    work = _Work(dataset, placed, plan, store, known)
     if work.finished() is None:  # refuse another job's files at once, rather than wait for its lock
         work.check()
     with locked(store.folder) if store.folder is not None else nullcontext():
         work.do(WriteShard(sized, store, plan, row_bytes), processes, on, on_start)
         catalogue = work.finished()
-        if catalogue is not None and (known or store.size(FILE) is None):
-            manifests = find_manifests(dataset)
-            told = catalogue_facts(catalogue, manifests).adding({**how_made(dataset), **known})
-            store.put_bytes(FILE, to_text(describe_shards(catalogue, told)).encode())
+        if known and catalogue is not None:  # of finished shards it stands as it was
+            work.describe(catalogue)
     from setsup.shards.opening import open_shards
 
     return open_shards(url, storage_options=storage_options)
@@ -177,8 +175,9 @@ def write_shards(
 class _Work:
     """The steps before, during and after the writing of shards."""
 
-    def __init__(self, dataset: Dataset, order: Order, plan: ShardPlan, store: Store) -> None:
+    def __init__(self, dataset: Dataset, order: Order, plan: ShardPlan, store: Store, known: Mapping[str, Any]) -> None:
         self._dataset, self._order, self._plan, self._store = dataset, order, plan, store
+        self._known = known
 
     def do(
         self, write: WriteShard, processes: int, on: Ray | None, on_start: Callable[[ShardPlan, int], object] | None
@@ -332,8 +331,15 @@ class _Work:
             self._clear()
             return
         store.put_bytes(CARD, card.encode())
+        self.describe(catalogue)
         store.put_bytes(CATALOGUE, catalogue.to_json().encode())
         self._clear()
+
+    def describe(self, catalogue: Catalogue) -> None:
+        """Write what Croissant says of the shards, and what a person knows."""
+        told = catalogue_facts(catalogue, find_manifests(self._dataset))
+        described = describe_shards(catalogue, told.adding({**how_made(self._dataset), **self._known}))
+        self._store.put_bytes(FILE, to_text(described).encode())
 
     def _parts(self, shards: list[Shard]) -> Iterator[Any]:
         """Parts of the index, of several shards each, since each part has all levels of all factors."""

@@ -25,6 +25,7 @@ from setsup.files.downloads.addresses import refuse_private
 from setsup.files.downloads.check import file_problem
 from setsup.files.downloads.download import download
 from setsup.files.locks import locked
+from setsup.progress import progress
 
 __all__ = ["Files", "Part"]
 
@@ -154,7 +155,9 @@ class Files:
             state = (str(path.resolve()), about.st_size, about.st_mtime_ns, file.sha256)
 
             def compare() -> np.ndarray:
-                if content_digest(path) != file.sha256:
+                with progress(about.st_size, f"checking {path.name}", "B") as advance:
+                    found = content_digest(path, advance=advance)
+                if found != file.sha256:
                     raise DamagedFile(
                         f"{path} is not the file that {self.label} specifies: its SHA-256 differs", "fetch it again"
                     )

@@ -30,6 +30,7 @@ from setsup.files.expand_user import expanded
 __all__ = ["open_croissant"]
 
 _log = logging.getLogger("setsup")
+_MOST_PARTS = 65_536
 
 
 def open_croissant(
@@ -153,10 +154,12 @@ def _content(field: Field, joined: Joined, tables: Tables, size: tuple[int, int]
         raise DataError(f"{label} has other files than the first image of its record set; choose another record set")
     if source.how == "column":
         return _measured(content_reader(PackedColumn(tables.column(source, label), label), label, size), field, size)
-    return _measured(content_reader(_members(joined.parts), label, size), field, size)
+    return _measured(content_reader(_members(joined.parts, label), label, size), field, size)
 
 
-def _members(parts: Sequence[Part], rows: Any = None) -> MemberImages:
+def _members(parts: Sequence[Part], label: str, rows: Any = None) -> MemberImages:
+    if len(parts) > _MOST_PARTS:
+        raise DataError(f"{label} has files in {len(parts):,} archives; expected at most {_MOST_PARTS:,}")
     places = np.concatenate([part.places for part in parts])
     numbers = np.repeat(np.arange(len(parts)), [len(part.places) for part in parts])
     if rows is not None:
@@ -202,7 +205,7 @@ def _further(chosen: RecordSet, joined: Joined, tables: Tables, size: tuple[int,
             _log.warning("%s: %s has no file for %s rows; left out", tables.files.label, one.node, f"{lost:,}")
             continue
         label = f"{content.node!r} of {tables.files.label}"
-        found[content.name] = _measured(content_reader(_members(other.parts, rows), label, size), content, size)
+        found[content.name] = _measured(content_reader(_members(other.parts, label, rows), label, size), content, size)
     return found
 
 
