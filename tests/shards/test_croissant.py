@@ -94,7 +94,15 @@ def test_licence_and_citation_come_from_the_manifest_and_shuffles_say_their_seed
     assert found["license"] == "https://spdx.org/licenses/Apache-2.0"
     assert "3dshapes18" in found["citeAs"]
     assert "'shuffle' with seed 7" in found["prov:wasGeneratedBy"]["prov:label"]
-    assert not any(key.startswith("rai:") for key in found)
+    assert {key: value for key, value in found.items() if key.startswith("rai:")} == {
+        "rai:dataCollection": "Synthetic images of 'Procedural 3D Shapes', computed by setsup.",
+        "rai:dataCollectionType": "Software Collection",
+    }
+
+
+def test_nothing_is_told_of_how_ones_own_images_were_made(tmp_path):
+    setsup.write_shards(columns(tmp_path), tmp_path / "set")
+    assert not [key for key in described(tmp_path / "set") if key.startswith("rai:")]
 
 
 def test_what_only_a_person_knows_comes_from_a_file_and_is_kept(tmp_path):

@@ -60,8 +60,19 @@ def facts(name: str, rows: int | None, manifests: Sequence[Manifest | None]) -> 
         licences=tuple(manifest.licence for manifest in known),
         homepages=tuple(manifest.homepage for manifest in known if manifest.homepage),
         citation="\n\n".join(manifest.citation.strip() for manifest in known if manifest.citation),
-        more={"prov:wasDerivedFrom": published} if published else {},
+        more={**({"prov:wasDerivedFrom": published} if published else {}), **_computed(known)},
     )
+
+
+def _computed(manifests: Sequence[Manifest]) -> dict[str, Any]:
+    """What is known of images that setsup computes, of which no file is published."""
+    texts = [f"Synthetic images of {one.title!r}, computed by setsup." for one in manifests if _is_procedural(one)]
+    return {"rai:dataCollection": " ".join(texts), "rai:dataCollectionType": "Software Collection"} if texts else {}
+
+
+def _is_procedural(manifest: Manifest) -> bool:
+    """Whether setsup computes the images of a benchmark."""
+    return manifest.name.endswith("-procedural") and not manifest.files
 
 
 def how_made(dataset: Dataset) -> dict[str, Any]:

@@ -534,3 +534,17 @@ def test_what_cannot_be_read_is_named(tmp_path, caplog):
     found = setsup.open(written_description(tmp_path, {"labels.csv": "text/csv"}, fields))
     assert found.factors.names == ("label",)
     assert "left out: images/boxes" in caplog.text.replace("'", "")
+
+
+def test_a_table_of_few_bytes_and_many_rows_is_refused(tmp_path, monkeypatch):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    monkeypatch.setattr("setsup.datasets.own.croissant.columns._MOST", 1 << 10)
+    rows = 2_000_000
+    pq.write_table(
+        pa.table({"name": pa.array(["a"] * rows), "label": pa.array([1] * rows)}), tmp_path / "labels.parquet"
+    )
+    fields = [{"@id": "images/label", "dataType": "sc:Integer", "source": column("labels.parquet", "label")}]
+    with pytest.raises(DataError, match="need more memory than the limit"):
+        setsup.open(written_description(tmp_path, {"labels.parquet": "application/x-parquet"}, fields))

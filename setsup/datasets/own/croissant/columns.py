@@ -3,7 +3,7 @@
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -18,6 +18,8 @@ __all__ = ["Tables", "name_values", "transformed"]
 
 _LARGEST_JSON = 1 << 30
 _LONGEST_PATTERN = 1000
+_RATIO, _MOST = 100, 1 << 28  # bytes of a table for each of its file, and beside
+_ROWS = 1 << 14  # that are read at once
 _NULLS = ["", "NA", "NaN", "nan", "null"]
 _STEP = re.compile(r"\.(?P<name>[^.\[\]]+)|\[(?:'(?P<quoted>[^']*)'|\"(?P<double>[^\"]*)\"|(?P<all>\*)|(?P<at>\d+))\]")
 
@@ -82,7 +84,7 @@ class Tables:
         name = place.name.lower() if isinstance(place, Path) else ""
         with _readable(label):
             if "parquet" in kinds or name.endswith((".parquet", ".pq")):
-                return _parquet(place)
+                return _parquet(place, self._columns(node))
             if "arrow" in kinds or name.endswith(".arrow"):
                 return _arrow(place)
             if "csv" in kinds or "tab-separated" in kinds or "tsv" in kinds or name.endswith((".csv", ".tsv")):
@@ -94,6 +96,12 @@ class Tables:
             f"{label} has the format {kinds or 'none'}; setsup reads Parquet, Arrow, CSV, TSV and JSON lines of a "
             "description; convert the file, or open another record set"
         )
+
+    def _columns(self, node: str) -> set[str]:
+        """Columns of a table that some field names."""
+        fields = [field for one in self.files.described.records.values() for field in one.fields]
+        sources = [source for field in fields for source in (field.source, field.references) if source is not None]
+        return {source.what for source in sources if source.node == node and source.how == "column"}
 
     def _texts(self, node: str) -> set[str]:
         """Columns of a table that are texts, whatever they look like: keys, and those of fields of that type."""
@@ -209,13 +217,23 @@ def _opened(place: Path | bytes) -> Any:
     return pa.BufferReader(place) if isinstance(place, bytes) else pa.memory_map(str(place))
 
 
-def _parquet(place: Path | bytes) -> Any:
+def _parquet(place: Path | bytes, columns: set[str]) -> Any:
+    """Columns of a Parquet file, of which a few bytes may hold any number of equal rows."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if isinstance(place, bytes):
-        return pq.read_table(_opened(place))
-    with arrow_source(place) as source:
-        return pq.read_table(source)
+    size = len(place) if isinstance(place, bytes) else place.stat().st_size
+    limit = _RATIO * size + _MOST
+    with nullcontext(_opened(place)) if isinstance(place, bytes) else arrow_source(place) as source:
+        file = pq.ParquetFile(source)
+        chosen = [name for name in file.schema_arrow.names if name in columns]
+        batches, total = [], 0
+        for batch in file.iter_batches(_ROWS, columns=chosen):
+            total += batch.nbytes
+            if total > limit:
+                raise ValueError(f"its columns need more memory than the limit of {limit:,} bytes")
+            batches.append(batch)
+        return pa.Table.from_batches(batches, None if batches else file.schema_arrow)
 
 
 def _arrow(place: Path | bytes) -> Any:

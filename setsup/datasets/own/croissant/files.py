@@ -31,6 +31,7 @@ __all__ = ["Files", "Part"]
 
 _ARCHIVES = ("application/x-tar", "application/zip", "application/gzip", "application/x-gzip", "application/x-gtar")
 _TABLE = 1 << 32  # bytes of a table in an archive
+_RATIO, _MOST = 100, 1 << 28  # of these for each of the archive, and beside
 _GIT = "git+https"
 
 
@@ -75,7 +76,8 @@ class Files:
         if not file.within:
             return self.path(name)
         members = self._members(file.within[0])
-        return members.read(members.place(_inner(file.url, self.label)), _TABLE)
+        size = members.source.stat().st_size if members.source.is_file() else _TABLE
+        return members.read(members.place(_inner(file.url, self.label)), min(_TABLE, _RATIO * size + _MOST))
 
     def parts(self, name: str) -> list[Part]:
         """Files of a set, a part for each folder or archive that has some."""
