@@ -167,7 +167,7 @@ def test_published_files_are_not_fetched_unless_it_is_asked(tmp_path):
 
 
 def test_a_repository_is_cloned_by_the_user(tmp_path):
-    with pytest.raises(DataError, match=r"'repo' is a Git repository, .*clone it"):
+    with pytest.raises(DataError, match=r"'repo' is a Git repository, .*clone it, .* or open hf:ylecun/mnist"):
         setsup.open(description(tmp_path, "huggingface-mnist"))
 
 

@@ -33,6 +33,7 @@ _ARCHIVES = ("application/x-tar", "application/zip", "application/gzip", "applic
 _TABLE = 1 << 32  # bytes of a table in an archive
 _RATIO, _MOST = 100, 1 << 28  # of these for each of the archive, and beside
 _GIT = "git+https"
+_HUB = re.compile(r"https://huggingface\.co/datasets/([\w.-]+/[\w.-]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +112,11 @@ class Files:
         file = self._object(name)
         if _GIT in file.formats:
             if self.root is None:
+                hub = _HUB.match(file.url)
+                other = f", or open hf:{hub[1]} instead" if hub else ""
                 raise DataError(
                     f"{self.label}: {name!r} is a Git repository, {file.url}; clone it, and pass its folder with "
-                    f"{advice('root=', '--root')}"
+                    f"{advice('root=', '--root')}{other}"
                 )
             return open_members(self.root)
         return open_members(self.path(name))
