@@ -107,11 +107,14 @@ def test_rows_can_be_selected_and_sampled(tmp_path):
 
 def test_a_factor_of_many_levels_comes_back_by_its_values(tmp_path):
     levels = tuple(f"name {number:05}" for number in range(10_001))
-    table = FactorTable([Factor("name", Kind.NOMINAL, levels)], {"name": np.array([3, 10_000], np.int64)})
+    turns = Factor("turn", Kind.CYCLIC, tuple(range(10_001)), unit="step", period=10_001.0, within="name", role="key")
+    codes = np.array([3, 10_000], np.int64)
+    table = FactorTable([Factor("name", Kind.NOMINAL, levels), turns], {"name": codes, "turn": codes})
     setsup.write_shards(from_arrays(np.zeros((2, 4, 4, 3), np.uint8), table), tmp_path / "set")
     found = setsup.open(tmp_path / "set" / "croissant.json").factors
-    assert found.values("name").tolist() == ["name 00003", "name 10000"]
-    assert found["name"].kind is Kind.NOMINAL
+    assert found["name"] == Factor("name", Kind.NOMINAL, ("name 00003", "name 10000"))
+    assert found["turn"] == Factor("turn", Kind.CYCLIC, (3, 10_000), "step", 10_001.0, "name", "key")
+    assert found.row(1) == {"name": "name 10000", "turn": 10_000}
 
 
 def test_kinds_can_be_given(tmp_path):

@@ -249,7 +249,22 @@ def _factors(
         _log.warning("%s: fields that setsup cannot read are left out: %s", label, listed(left_out))
     if not columns:
         raise DataError(f"{label}: the record set {chosen.node!r} has no column that can be a factor")
-    return FactorTable.from_arrow(pa.table(columns), known, kinds={**inferred, **given})
+    table = FactorTable.from_arrow(pa.table(columns), known, kinds={**inferred, **given})
+    return _settled(table, {field.name: field for field in chosen.fields if field.name in inferred}, label)
+
+
+def _settled(table: FactorTable, fields: Mapping[str, Field], label: str) -> FactorTable:
+    """The same with what is described of factors whose levels are too many to be listed."""
+    if not fields:
+        return table
+    factors = []
+    for factor in table.factors:
+        field, levels = fields.get(factor.name), factor.levels
+        settled = None
+        if field is not None and levels is not None:
+            settled = described_factor(field, ({}, levels), factor.name, label)
+        factors.append(factor if settled is None else settled)
+    return FactorTable(factors, {name: table.column(name) for name in table.names})
 
 
 def _is_plain(kind: Any) -> bool:
