@@ -62,7 +62,7 @@ def test_a_table_beside_a_npy(setsup: Callable[..., Any], folder: Path) -> None:
         (("info", "turned.npy", "--option", "factors=labels.csv"), "pass --option channels_first=true"),
         (("info", "faces.npz", "--option", "size=2,2"), "faces.npz has no option 'size'; its options: factors=PATH"),
         (("info", "faces.npz", "--root", "."), "faces.npz is a file of arrays, which has no root"),
-        (("info", "labels.npz"), "labels.npz does not exist; expected a .npy or .npz file"),
+        (("info", "labels.npz"), "labels.npz does not exist; did you mean 'labels.csv' or 'faces.npz'?"),
         (("sample", "faces.npz", "--inactive", "identiy"), "unknown factor 'identiy'; did you mean 'identity'?"),
         (
             ("sample", "faces.npz", "--image", "image"),

@@ -57,6 +57,8 @@ def test_what_is_written_is_what_the_data_set_holds(setsup: Run, digits: Path, t
         f"{size / 1000:.1f} kB, 400 rows written now",
         "factors: digit 10, split 2",
         "members: KEY.png, KEY.json",
+        "croissant.json lacks dataLimitations, dataBiases, personalSensitiveInformation, dataUseCases, "
+        "dataSocialImpact: add them with --rai FILE.yaml",
         f"setsup.open_shards('{tmp_path}/out')",
     ]
     whole, row = library.load("mnist", digits), 0

@@ -84,7 +84,9 @@ def rooms(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_file_is_named(block: Path, rooms: Path) -> None:
     for folder in (block, rooms):
         said = Files(folder).about["files"]
-        assert set(said) == {path.name for path in folder.iterdir()} - {"rendered.json"} | {"failed.json"}
+        assert set(said) == {path.name for path in folder.iterdir()} - {"rendered.json", "croissant.json"} | {
+            "failed.json"
+        }
         assert all(said.values())
     assert {"partners.npy", "status.npy", "labels.npy"} <= set(Files(rooms).about["files"])
 

@@ -301,7 +301,7 @@ def test_nothing_is_written_elsewhere(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"out", "scratch"}
     assert list((tmp_path / "scratch").iterdir()) == []
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        *("README.md", "LICENSE", "state.json", "dataset_info.json", "data-00000-of-00001.arrow")
+        *("README.md", "LICENSE", "state.json", "dataset_info.json", "croissant.json", "data-00000-of-00001.arrow")
     }
 
 
