@@ -30,7 +30,6 @@ from setsup.jobs.ray_driver import _fitting, _Most, _too_small
 from setsup.jobs.ray_worker import About, do_unit, task
 from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.writing import render
-from setsup.scenes.recipes import Room
 from setsup_cli.main import main
 from tests.rendered_scenes import Crayon, Dots
 from tests.track_models import Model
@@ -442,25 +441,20 @@ def test_pictures_are_the_same_bytes_though_their_driver_is_killed(
 def test_overlaps_are_the_same_bytes(
     address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of tracks, and of depth of many views; the second command goes on where the first was killed."""
-    pytest.importorskip("embreex")
+    """The second command goes on where the first was killed."""
     monkeypatch.chdir(tmp_path)
     Model(tmp_path / "cloud", views=150)
-    rooms = RenderedDataset(Room(rooms=1, pairs=110, size=(24, 32)), renderer="embree")
-    render(rooms, tmp_path / "room", ["depth"])
-    for words in (["overlap", "cloud"], ["overlap", "room", "--scene", "room", "--candidates", "32"]):
-        assert main([*words, "--out", "local.overlap"]) == 0
-        remote = [*words, "--out", "cluster.overlap", "--on", "ray", "--ray-address", address]
-        child = subprocess.Popen([*COMMAND, *remote], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        units = tmp_path / "cluster.overlap.units"
-        assert until(lambda units=units: list(units.glob("*.unit")), 60)  # type: ignore[misc]
-        child.kill()
-        child.communicate()
-        assert main(remote) == 0
-        assert Path("cluster.overlap").read_bytes() == Path("local.overlap").read_bytes()
-        assert sorted(path.name for path in tmp_path.glob("*.overlap*")) == ["cluster.overlap", "local.overlap"]
-        for path in tmp_path.glob("*.overlap"):
-            path.unlink()
+    words = ["overlap", "cloud", "--out"]
+    assert main([*words, "local.overlap"]) == 0
+    remote = [*words, "cluster.overlap", "--on", "ray", "--ray-address", address]
+    child = subprocess.Popen([*COMMAND, *remote], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    units = tmp_path / "cluster.overlap.units"
+    assert until(lambda: list(units.glob("*.unit")), 60)
+    child.kill()
+    child.communicate()
+    assert main(remote) == 0
+    assert Path("cluster.overlap").read_bytes() == Path("local.overlap").read_bytes()
+    assert sorted(path.name for path in tmp_path.glob("*.overlap*")) == ["cluster.overlap", "local.overlap"]
 
 
 # -- shards ------------------------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def test_beside_all_pixels(name, scene, request):
     check_all_pixels(request.getfixturevalue(name), scene, 30)
 
 
-@pytest.mark.long("exhaustive comparisons")
+@pytest.mark.smoke
 @pytest.mark.parametrize("scene", ["room", "body"])
 def test_500_pairs_beside_all_pixels(scene):
     dataset = RenderedDataset(Room(rooms=6, pairs=8, size=SIZE)) if scene == "room" else balls_and_bars(3, 16)
