@@ -26,6 +26,7 @@ def cycle(imported: Mapping[str, set[str]]) -> list[str]:
     return []
 
 
+@pytest.mark.long("subprocesses")
 def test_there_is_no_cycle() -> None:
     found = imports("setsup", "setsup_cli", "setsup_renderers")
     assert len(found) > 400

@@ -127,6 +127,7 @@ def test_images_of_any_shape(shape: tuple[int, ...]) -> None:
     assert "img" in read(dataset).tags
 
 
+@pytest.mark.long("large or genuine files")
 def test_empty_and_large_tables() -> None:
     empty = setsup.load("shapes3d-procedural").select([])
     assert "0 rows" in read(empty).words

@@ -240,6 +240,7 @@ print(json.dumps(sorted({{name.partition(".")[0] for name in sys.modules}})))
 """
 
 
+@pytest.mark.long("subprocesses")
 @pytest.mark.parametrize(
     ("labels", "before", "options"),
     [

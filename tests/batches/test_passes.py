@@ -86,6 +86,7 @@ def test_ranks_together_have_the_draws_of_one(call: dict[str, Any], world: int) 
         assert len(found) // world == len(ranks[0])
 
 
+@pytest.mark.long("enumeration")
 @given(st.sampled_from(CALLS), WORLDS, st.lists(st.tuples(st.integers(0, 12), WORLDS), min_size=1, max_size=4))
 @example({"batch_size": 4}, 2, [(8, 3), (0, 1)])
 def test_a_resumed_stream_loses_and_repeats_nothing(

@@ -19,6 +19,7 @@ class Clock:
         self.calls += 1
 
 
+@pytest.mark.long("measurements")
 @pytest.mark.parametrize("call", [pytest.param(3e-8, marks=pytest.mark.smoke), 1e-6, 1e-4, 0.011, 0.5, 7.0])
 def test_a_block_is_as_long_as_asked_for_and_not_much_longer(call: float) -> None:
     clock = Clock()

@@ -39,6 +39,7 @@ def says(monkeypatch: pytest.MonkeyPatch, **details: str | None) -> None:
         monkeypatch.setattr(one, "check", staticmethod(check))
 
 
+@pytest.mark.long("renderings")
 def test_each_renderer_says_on_what_it_draws_here(setsup: Run) -> None:
     found = lines(setsup)
     assert {"embree", "gl", "pyrender", "auto"} <= set(found)

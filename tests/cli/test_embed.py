@@ -203,6 +203,7 @@ def test_a_substitute_is_labelled(setsup: Run, digits: Path, tmp_path: Path, mon
     assert setsup("embed", run, "--preset", preset, "--json").json["substitute"] is True
 
 
+@pytest.mark.long("trainings")
 def test_an_interrupted_writing_leaves_what_was_there(
     setsup: Run, trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +232,7 @@ def test_a_full_disk_is_an_error_before_a_row_is_embedded(
     assert not list(Path("full").iterdir())
 
 
+@pytest.mark.long("trainings")
 def test_what_a_killed_embedding_left_goes_away(setsup: Run, trained: Path) -> None:
     folder = Path("again")
     folder.mkdir()
@@ -298,6 +300,7 @@ def test_an_experiment_without_a_training(setsup: Run) -> None:
     assert "so its runs have no embeddings" in setsup("embed", "runs/abc/figS3-smoke/seed-0").err
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize("error", [RuntimeError, IndexError])
 def test_an_error_without_words(
     setsup: Run, trained: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]

@@ -111,6 +111,7 @@ def test_what_was_measured_before_is_printed(setsup: Run, trained: Path) -> None
     assert "measured before: second, 2 of 2" in changed
 
 
+@pytest.mark.long("trainings")
 def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_measured(
     setsup: Run, trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,6 +230,7 @@ def test_an_evaluation_without_settings(setsup: Run, digits: Path) -> None:
     assert results["spread"]["about"]["samples"] == 30
 
 
+@pytest.mark.long("trainings")
 def test_a_setting_that_is_typed_reaches_all_runs_be_it_the_default_of_the_first(setsup: Run, digits: Path) -> None:
     folders = []
     for name in ("mean", "wide"):

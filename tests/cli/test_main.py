@@ -52,6 +52,7 @@ for words in (["--help"], ["--version"], *([subcommand, "--help"] for subcommand
 """
 
 
+@pytest.mark.long("subprocesses")
 def test_help_imports_nothing_heavy() -> None:
     done = spawned(*(subcommand for subcommand in subcommands() if subcommand != "train"), probe=PROBE_HELP)
     assert (done.returncode, done.stderr) == (0, "")

@@ -32,6 +32,7 @@ def rooms(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long("renderings")
 @pytest.mark.usefixtures("watched")
 def test_one_line_and_a_next_step(setsup: Run, rooms: Path) -> None:
     found = setsup("overlap", rooms, "--scene", "room", "--tolerance", 0.02, "-o", "rooms.overlap")

@@ -218,6 +218,7 @@ class TestAll:
         named = [one["report"] for one in setsup("report", "--all", runs / "orbits", "--json").json["reports"]]
         assert named == ["orbits/mnist-small", "orbits/compared-small"]
 
+    @pytest.mark.long("charts")
     def test_one_page(self, setsup: Run, runs: Path, tmp_path: Path) -> None:
         found = setsup("report", "--all", "--out", tmp_path / "page.html")
         assert found.out.splitlines()[-1] == str(tmp_path / "page.html")

@@ -520,6 +520,7 @@ def test_wrong_settings_are_said_before_what_the_folder_holds(setsup: Run) -> No
     assert "is finished" in setsup(*common).out
 
 
+@pytest.mark.long("trainings")
 def test_seeds_are_trained_one_after_the_other_and_finished_ones_are_left(setsup: Run, digits: Path) -> None:
     common = ["train", MEAN, "--root", digits, "--steps", 3]
     assert setsup(*common, "--seeds", 2).code == 0

@@ -37,6 +37,7 @@ def equal(one: Path | str, other: Path | str) -> bool:
 
 
 class TestFiles:
+    @pytest.mark.long("trainings")
     def test_what_is_printed_and_what_a_run_keeps_train_the_same(self, setsup: Run, digits: Path) -> None:
         words = ["--root", digits, "--steps", 3, "--method.betas", 0.1, "1e-3", "--method.pairs"]
         words = [*words[:-1], "--sampler.size", 5, "--seeds", 3, "--workers", "thread"]
@@ -182,6 +183,7 @@ class TestDryRun:
         assert before == {path: path.read_bytes() for path in Path("runs/own/mean/seed-0").iterdir()}
 
 
+@pytest.mark.long("trainings")
 def test_a_longer_run(setsup: Run, digits: Path) -> None:
     words = ["train", MEAN, "--root", digits]
     assert setsup(*words, "--steps", 3).code == 0
@@ -193,6 +195,7 @@ def test_a_longer_run(setsup: Run, digits: Path) -> None:
     assert (refused.code, "has been trained for 5 steps, more than the requested 4" in refused.err) == (2, True)
 
 
+@pytest.mark.long("trainings")
 def test_checkpoints_that_are_kept(setsup: Run, digits: Path) -> None:
     run = "runs/own/mean/seed-0"
     words = ["train", MEAN, "--root", digits, "--steps", 6]

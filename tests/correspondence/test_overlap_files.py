@@ -42,6 +42,7 @@ def counted(monkeypatch, stop_at=None):
     return done
 
 
+@pytest.mark.long("kills and interruptions")
 @pytest.mark.parametrize("kind", ["scenes", "tracks"])
 def test_interrupted_work_resumes(kind, rooms, capture, tmp_path, monkeypatch):
     """At every unit: those that are finished do not run again, and the bytes are those of an uninterrupted call."""
@@ -85,6 +86,7 @@ def test_a_finished_file_is_opened(rooms, tmp_path, monkeypatch):
     assert OverlapTable.open(file).digest == first.digest
 
 
+@pytest.mark.long("kills and interruptions")
 def test_results_of_other_settings_and_damaged_ones_count_for_nothing(rooms, tmp_path, monkeypatch):
     wanted = overlap(rooms, scene="room", seed=1)
     file, folder = tmp_path / "rooms.overlap", tmp_path / "rooms.overlap.units"

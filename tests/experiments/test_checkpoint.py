@@ -67,6 +67,7 @@ def flipped(path: Path) -> None:
     path.write_bytes(content[:at] + bytes([content[at] ^ 64]) + content[at + 1 :])
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize("damage", [truncated, emptied, flipped, Path.unlink])
 def test_a_damaged_checkpoint_costs_the_steps_since_the_one_before(
     stopped: Path,

@@ -91,6 +91,7 @@ def test_accumulated_gradients_are_those_of_the_mean_loss_of_the_draws(tmp_path:
     assert run.progress().images == 6 * 3 * 8
 
 
+@pytest.mark.long("trainings")
 def test_schedules_and_noise_of_accumulated_steps(three: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (group,) = three.state()["optimizer_states"][0]["param_groups"]
     assert group["lr"] == pytest.approx(1e-3 / 2)  # halved after step 4, not draw 4
@@ -187,6 +188,7 @@ def old(run: Run, optimisers: int, steps: int = 4) -> None:
     torch.save(state, run.folder / "last.ckpt")
 
 
+@pytest.mark.long("trainings")
 def test_checkpoints_of_earlier_versions(tmp_path: Path, two: Run) -> None:
     preset = replace(PLAIN, steps=6, checkpoint_every=2)
     whole = train(preset, tmp_path / "whole", config=HERE)

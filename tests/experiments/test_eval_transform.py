@@ -90,6 +90,7 @@ def means(rows: np.ndarray, box: tuple[int, int, int, int] | None, size: int) ->
     return np.asarray((lab - [50, 6.025, -6.6895]) / [50, 92.208, 101.1675])
 
 
+@pytest.mark.long("trainings")
 def test_a_run_of_cmc_is_evaluated_and_embedded_in_the_middle_of_its_images(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

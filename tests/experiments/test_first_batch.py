@@ -44,6 +44,7 @@ def batch(**arrays: Any) -> dict[str, Any]:
     return {"step": 0, "mask": mask, "indices": torch.zeros(2, 3, dtype=torch.int64), **arrays}
 
 
+@pytest.mark.long("trainings")
 def test_the_first_draw_is_in_the_folder_and_stays_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shapes, whole = setsup.load("shapes3d-procedural"), ABC.training_step
     # a folder without a trained step is another run's

@@ -131,6 +131,7 @@ def check_one_run(client: Any, folder: Path) -> None:
     assert run.info.status == "FINISHED"
 
 
+@pytest.mark.long("other libraries")
 @pytest.mark.usefixtures("fake_mlflow")
 def test_mlflow_goes_on_in_the_run_that_was_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)

@@ -229,6 +229,7 @@ def test_workers_do_not_change_a_run(children: Children, whole: Callable[..., Ru
     checked_equal(folder, whole(AUGMENTED))
 
 
+@pytest.mark.long("trainings")
 def test_another_seed_is_another_run(children: Children, whole: Callable[..., Run], tmp_path: Path) -> None:
     assert children(PLAIN, tmp_path, seed=1) == 0
     other = open_run(tmp_path, PLAIN)

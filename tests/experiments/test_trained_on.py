@@ -29,6 +29,7 @@ def noted(monkeypatch):
     return found
 
 
+@pytest.mark.long("trainings")
 @pytest.mark.parametrize(
     "preset", [PLAIN, AUGMENTED, replace(PLAIN, accumulate=2)], ids=["plain", "augmented", "parts"]
 )

@@ -211,6 +211,7 @@ def test_a_method_without_a_loss(tmp_path: Path) -> None:
     assert hold_out(preset, method, dataset) is not None
 
 
+@pytest.mark.long("trainings")
 def test_a_loss_that_is_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = ABC.loss
 

@@ -41,6 +41,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.long("renderings")
 @settings(max_examples=6)  # each piece waits for the disk
 @given(st.permutations(range(0, ROWS, 12)), st.lists(st.integers(1, 11), max_size=3))
 def test_machines_write_what_one_would(tmp_path_factory: pytest.TempPathFactory, order: Any, cuts: list[int]) -> None:

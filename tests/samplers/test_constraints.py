@@ -462,6 +462,7 @@ def test_on_a_grid_and_on_columns():
     assert np.array_equal(one.indices, other.indices)
 
 
+@pytest.mark.long("large or genuine files")
 def test_on_a_grid_of_more_rows_than_memory():
     grid = FactorTable([Factor(name, Kind.NOMINAL, tuple(range(1000))) for name in "abcdef"])
     sampler = TripletSampler(grid, positive="a == anchor.a and b != anchor.b", negative="a != anchor.a")

@@ -167,6 +167,7 @@ def test_lists_for_each_set(table, data):
     assert sampler.unconstrained_sets == {place for place, names in enumerate(lists) if not names}
 
 
+@pytest.mark.long("statistics")
 @given(table=tables(), data=st.data(), seed=st.integers(0, 2**64 - 1))
 def test_steps_blocks_shards_and_orders_agree(table, data, seed):
     held = data.draw(st.lists(st.sampled_from(table.names), unique=True))

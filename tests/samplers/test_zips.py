@@ -100,6 +100,7 @@ def test_a_sampler_and_itself_are_independent():
     assert chisquare([lagged[cell] for cell in itertools.product(range(4), repeat=2)]).pvalue > 1e-4
 
 
+@pytest.mark.long("statistics")
 def test_the_joint_distribution_is_the_product_of_both():
     """Every joint draw of a set of two of three rows and a set of one of four rows, counted."""
     table = FactorTable.from_values({"part": ["a"] * 3 + ["b"] * 4})

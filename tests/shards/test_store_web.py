@@ -224,6 +224,7 @@ def test_libraries_say_where_a_failure_comes_from_in_the_log_only(web, site, cap
     assert "aiohttp" in "".join(traceback.format_exception(caught.value))
 
 
+@pytest.mark.long("stores")
 def test_ctrl_c_ends_the_requests(web, site):
     main = threading.get_ident()
     web.delay = 0.3

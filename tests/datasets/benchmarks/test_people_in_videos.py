@@ -21,6 +21,7 @@ def faces(orbits):
     return labelled(setsup.load("video-orbits", root=out), persons)
 
 
+@pytest.mark.long("videos")
 def test_every_person_has_its_tracks(orbits, faces):
     _, persons = orbits
     table = faces.factors

@@ -88,6 +88,7 @@ def test_all_files_say_that_they_are_substitutes(cars, small_toys):
         assert scipy.io.loadmat(file)["im"].shape == (128, 128, 3, 24, 4)
 
 
+@pytest.mark.long("renderings")
 def test_a_missing_car_is_rendered_again_and_alike(cars, tmp_path):
     before = {path.name: path.read_bytes() for path in cars.glob("*.mat")}
     (cars / "car_procedural_001_mesh.mat").unlink()

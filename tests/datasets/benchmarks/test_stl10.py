@@ -168,6 +168,7 @@ def test_preparing_nothing(tmp_path):
         stl10.prepare(tmp_path)
 
 
+@pytest.mark.long("fuzzing")
 def test_a_damaged_archive(tmp_path, release):
     _packed(release, tmp_path / "stl10_binary.tar.gz", "w:gz")
     whole = (tmp_path / "stl10_binary.tar.gz").read_bytes()

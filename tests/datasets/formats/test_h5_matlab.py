@@ -9,6 +9,7 @@ from setsup.datasets.formats.matlab.h5 import MatlabStack
 from setsup.errors import DataError
 
 
+@pytest.mark.long("layouts")
 @pytest.mark.parametrize(
     "layout",
     [

@@ -241,6 +241,7 @@ def test_an_expression_cannot_take_exponential_time(changed):
         changed(put("recordSet", 0, "field", 0, "source", "transform", value={"regex": "^(([0-9]+)+)+x"}))
 
 
+@pytest.mark.long("large or genuine files")
 def test_an_archive_of_many_fields_is_refused(made):
     document = json.loads((made / "croissant.json").read_text("utf-8"))
     field = document["recordSet"][0]["field"][2]

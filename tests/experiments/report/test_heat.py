@@ -21,6 +21,7 @@ def save(folder: Path, orbits: int, accuracies: list[float], **changed: object) 
     measured(run, "samples", Measured({"orbits": orbits}, {"accuracy": (counts, accuracies)}))
 
 
+@pytest.mark.long("charts")
 def test_rows_are_numbers_of_orbits_of_runs_that_differ_in_data_only(tmp_path: Path) -> None:
     save(tmp_path / "a", 500, [0.4, 0.6])
     save(tmp_path / "b", 10, [0.2, 0.3], data__where="track < 10")
@@ -34,6 +35,7 @@ def test_nothing_was_run() -> None:
     assert find_cells(report_on(find_report("abc/fig4a"))) == {}
 
 
+@pytest.mark.long("charts")
 def test_one_line_a_number_of_orbits_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     save(tmp_path / "a", 500, [0.4, 0.6])

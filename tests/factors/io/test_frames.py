@@ -299,6 +299,7 @@ def test_parquet_files(tmp_path, monkeypatch):
     assert FactorTable.from_parquet(tmp_path / "t.parquet").fingerprint == found.fingerprint
 
 
+@pytest.mark.long("fuzzing")
 def test_texts_of_all_lengths_in_parquet(tmp_path, monkeypatch):
     """Whether blocks of texts are cut in parts or not, and whether texts repeat or not."""
     dice = np.random.default_rng(0)

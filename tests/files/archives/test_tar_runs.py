@@ -72,6 +72,7 @@ tars = st.lists(st.one_of(files, files, files, old, others), max_size=40).map(
 windows = st.sampled_from([512, 1024, 2560, 10_240, 1 << 20])
 
 
+@pytest.mark.long("fuzzing")
 @given(tars, windows, st.integers(2, 60))
 def test_runs_are_what_the_walk_and_tarfile_find(content, window, at_once):
     with mock.patch.multiple(tar_runs, _SMALL=window, _LARGE=window, _NEAR=1 << 20):
@@ -84,6 +85,7 @@ def test_runs_are_what_the_walk_and_tarfile_find(content, window, at_once):
     assert found[2] == [info.size for info in there]
 
 
+@pytest.mark.long("fuzzing")
 @given(tars, windows, st.data())
 def test_whatever_the_bytes_the_walk_finds_the_same(content, window, data):
     changed = bytearray(content)

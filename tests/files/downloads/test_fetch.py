@@ -569,6 +569,7 @@ def test_a_redirect_is_followed(tmp_path: Path, mirror: Any, noise: Noise) -> No
     assert (tmp_path / "x.bin").read_bytes() == body
 
 
+@pytest.mark.long("stores")
 def test_a_mirror_that_stalls_is_left_and_the_next_goes_on(
     tmp_path: Path, mirror: Any, noise: Noise, monkeypatch: pytest.MonkeyPatch
 ) -> None:

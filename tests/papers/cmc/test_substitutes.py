@@ -15,6 +15,7 @@ from setsup_papers.cmc.objects import cut_objects, write_objects
 from setsup_papers.cmc.photographs import PHOTOGRAPHS, photograph_tiles, write_photographs
 
 
+@pytest.mark.long("renderings")
 def test_tiles_are_parts_of_the_photographs(tmp_path: Path) -> None:
     datasets, data = pytest.importorskip("sklearn.datasets"), pytest.importorskip("skimage.data")
     tiles, names = photograph_tiles(96, 96)

@@ -229,6 +229,7 @@ def test_rows_of_other_data_have_an_embedding_and_a_loss() -> None:
     assert after.loss(batch).isfinite()
 
 
+@pytest.mark.long("networks")
 def test_both_encoders_start_from_a_file_of_moco(tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
     few = transformers.ResNetConfig(embedding_size=4, hidden_sizes=[8, 8, 8, 8], depths=[1, 1, 1, 1])

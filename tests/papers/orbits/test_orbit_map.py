@@ -42,6 +42,7 @@ def test_points_are_t_sne_of_the_embeddings_and_values_are_of_these(tmp_path: Pa
     assert found.values["nearest: class"] == (rows.labels[other] == rows.labels).mean()
 
 
+@pytest.mark.long("trainings")
 def test_baselines_have_maps_and_values_of_their_own() -> None:
     found = replace(MAP, baselines=("pixels",)).measure(run())
     assert list(found.pictures) == ["trained", "pixels"]
@@ -50,6 +51,7 @@ def test_baselines_have_maps_and_values_of_their_own() -> None:
     assert found.values["pixels: nearest: orbit"] == found.values["nearest: orbit"]
 
 
+@pytest.mark.long("trainings")
 def test_runs_of_other_seeds_show_the_same_orbits() -> None:
     one, other = (MAP.measure(run(seed=seed)) for seed in (0, 7))
     assert one.pictures["trained"].tobytes() == other.pictures["trained"].tobytes()

@@ -97,6 +97,7 @@ def test_of_two_boxes_the_nearer_goes_on():
     assert [each.tolist() for each in link([[last], [far, near]])] == [[0], [1, 0]]
 
 
+@pytest.mark.long("videos")
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(1, 5)), max_size=20))
 def test_the_largest_track_of_each_group(faces):
     group = [each[0] for each in faces]

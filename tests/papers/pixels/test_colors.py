@@ -40,6 +40,7 @@ def first_batch(name: str, digits: Path, **change: object) -> dict:
     return next(iter(Loader(dataset, preset.sampler.build(dataset, 0), transform=transform, workers=0)))
 
 
+@pytest.mark.long("trainings")
 def test_a_step_gets_two_views_of_fresh_colors(digits: Path) -> None:
     fresh, fixed = first_batch(NAME, digits), first_batch(NAME, digits, colors="fixed")
     assert fresh["view_1"].shape == fresh["view_2"].shape == (1, 64, 3, 32, 32)

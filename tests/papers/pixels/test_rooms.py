@@ -47,6 +47,7 @@ def preset_of(scenes: Path):  # type: ignore[no-untyped-def]
     )
 
 
+@pytest.mark.long("renderings")
 def test_a_step_gets_windows_with_partners(scenes: Path) -> None:
     preset = preset_of(scenes)
     dataset = preset.data.open()

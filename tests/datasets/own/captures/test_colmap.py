@@ -277,6 +277,7 @@ def test_images_of_another_size(tmp_path, size):
     )
 
 
+@pytest.mark.long("fuzzing")
 @pytest.mark.parametrize("text", [False, True])
 def test_truncated_files(tmp_path, text):
     """Cut off anywhere, cameras and images are refused when the capture is opened, points when they are read."""
