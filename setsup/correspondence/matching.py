@@ -1,21 +1,43 @@
-"""Sources of pixel pairs between two rows: a method of the dataset, ray tracing of its scenes, or arrays on disk."""
+"""Sources of pixel pairs between two rows.
 
+A method of the dataset, ray tracing of its scenes, partners or depth on disk, or the tracks of a COLMAP model.
+"""
+
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from setsup import random
 from setsup.arrays import Bools, Matrices
+from setsup.checks import check_number
 from setsup.correspondence import planar
+from setsup.correspondence.from_depth import from_depth
+from setsup.correspondence.from_tracks import from_tracks
 from setsup.correspondence.homographies import HOMOGRAPHIES
-from setsup.correspondence.pixel_pairs import PixelPairs, Status
+from setsup.correspondence.pixel_pairs import PixelPairs, Status, check_key
+from setsup.correspondence.recorded_frames import has_depth, has_tracks, read_frame
 from setsup.correspondence.rendered_pairs import OWN, PAIR, VIEW
 from setsup.correspondence.spatial import drawn_pixels, spatial
 from setsup.datasets.images import several_sizes
 from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
 
-__all__ = ["Match", "Window", "find_match", "followed", "given", "matched", "stored", "traced", "view_size"]
+__all__ = [
+    "Match",
+    "Window",
+    "find_match",
+    "followed",
+    "given",
+    "is_sparse",
+    "matched",
+    "recorded",
+    "stored",
+    "traced",
+    "tracked",
+    "view_size",
+]
 
 _EDGE = 1e-6  # pixels: a pixel this near to an edge is within it
 
@@ -49,20 +71,39 @@ The pixels of pairs are those of the windows.
 def matched(
     dataset: Any, row1: int, row2: int, window1: Window, window2: Window, fraction: float, key: int
 ) -> PixelPairs:
-    """Pairs of two rows, in the way that the dataset has them: by ``pixel_pairs``, traced in scenes, or stored."""
-    return find_match(dataset)(dataset, row1, row2, window1, window2, fraction, key)
+    """Pairs of two rows, in the way that the dataset has them.
+
+    The first of these: its method ``pixel_pairs``; traced in its scenes; the partners that it stores, if the rows are
+    one of its pairs; compared by depth; the tracks of a COLMAP model.
+    """
+    match = find_match(dataset)
+    if match is stored and has_depth(dataset) and not _are_pair(dataset, row1, row2):
+        match = recorded
+    return match(dataset, row1, row2, window1, window2, fraction, key)
 
 
 def find_match(dataset: Any) -> Match:
     """Find how a dataset provides pixel pairs; SetsupError if it does not."""
-    ways: dict[str, Match] = {"pixel_pairs": given, "scene": traced, "camera": stored}
-    for name, way in ways.items():
-        if hasattr(dataset, name):
-            return way
+    if hasattr(dataset, "pixel_pairs"):
+        return given
+    if hasattr(dataset, "scene"):
+        return traced
+    if hasattr(dataset, "camera") and _stores(dataset):
+        return stored
+    if has_depth(dataset):
+        return recorded
+    if has_tracks(dataset):
+        return tracked
     raise SetsupError(
         f"{dataset.name} has no pixel correspondences; pass a folder of `setsup render --matches`, another rendered "
-        f"dataset, a dataset with a method pixel_pairs(rows, pixels), or a folder of photographs with {HOMOGRAPHIES}"
+        "dataset, a dataset with depth, pose and intrinsics, a capture with a COLMAP model, a dataset with a method "
+        f"pixel_pairs(rows, pixels), or a folder of photographs with {HOMOGRAPHIES}"
     )
+
+
+def is_sparse(dataset: Any, match: Match) -> bool:
+    """Whether pairs say nothing of other pixels, so that these are neither positive nor negative."""
+    return (find_match(dataset) if match is matched else match) is tracked
 
 
 def traced(
@@ -74,7 +115,8 @@ def traced(
     scene = dataset.scene(row1)
     if dataset.scene(row2).digest != scene.digest:
         raise SetsupError(
-            f"rows {row1} and {row2} of {dataset.name} show different scenes; draw them with a PixelPairSampler"
+            f"rows {row1} and {row2} of {dataset.name} show different scenes; draw them with a PixelPairSampler "
+            "or an OverlapSampler"
         )
     camera1, camera2 = (window.camera(dataset, row) for row, window in ((row1, window1), (row2, window2)))
     return spatial(scene, camera1, camera2, fraction=fraction, key=key)
@@ -86,24 +128,22 @@ def given(
     """Pairs of two rows of a dataset that has them: ``pixel_pairs(rows, pixels)`` with (2,) rows, (n, 2) pixels."""
     pixels = drawn_pixels(window1.height, window1.width, fraction, key) + window1[:2]
     pairs: PixelPairs = dataset.pixel_pairs([row1, row2], pixels)
-    move1, move2 = (planar.crop(window.left, window.top) for window in (window1, window2))
-    return pairs.carried(move1, move2, (window1.height, window1.width), (window2.height, window2.width))
+    return _within(pairs, window1, window2)
 
 
 def stored(
     dataset: Any, row1: int, row2: int, window1: Window, window2: Window, fraction: float, key: int
 ) -> PixelPairs:
     """Pairs of rows of a dataset that stores partners: the ``match`` of rendered pairs on disk."""
-    if not set(OWN) <= set(dataset.modalities) or not {PAIR, VIEW} <= set(dataset.factors.names):
+    if not _stores(dataset):
         raise SetsupError(
             f"{dataset.name} does not store the modalities {' and '.join(OWN)} of pairs; render the dataset as "
             "RenderedPairs with both modalities"
         )
-    (pair1, pair2), (view1, view2) = (dataset.factors.codes(name, [row1, row2]) for name in (PAIR, VIEW))
-    if pair1 != pair2 or view1 == view2:
+    if not _are_pair(dataset, row1, row2):
         raise SetsupError(
             f"rows {row1} and {row2} of {dataset.name} are not the two views of a pair; draw them with a "
-            "PixelPairSampler"
+            "PixelPairSampler, or render the modality depth, by which other pairs are compared"
         )
     known = [name for name in ("partners", "status", "depth", "instances") if name in dataset.modalities]
     maps = dataset.fetch(row1, known)
@@ -119,6 +159,62 @@ def stored(
     xyz = camera.centre + depth[:, None] * camera.rays(at)
     xyz[status == Status.NO_SURFACE] = np.nan
     return PixelPairs(at, points2, xyz, instance, status)
+
+
+def _stores(dataset: Any) -> bool:
+    """Whether a dataset stores partners of pairs."""
+    return set(OWN) <= set(dataset.modalities) and {PAIR, VIEW} <= set(dataset.factors.names)
+
+
+def _are_pair(dataset: Any, row1: int, row2: int) -> bool:
+    """Whether rows of a dataset that stores partners are the two views of a pair."""
+    (pair1, pair2), (view1, view2) = (dataset.factors.codes(name, [row1, row2]) for name in (PAIR, VIEW))
+    return bool(pair1 == pair2 and view1 != view2)
+
+
+def recorded(
+    dataset: Any,
+    row1: int,
+    row2: int,
+    window1: Window,
+    window2: Window,
+    fraction: float,
+    key: int,
+    *,
+    tolerance: float = 0.01,
+    absolute: float = 0.0,
+) -> PixelPairs:
+    """Pairs of two rows with depth and cameras, by :func:`setsup.correspondence.from_depth`.
+
+    For other tolerances, pass ``match=functools.partial(recorded, tolerance=0.02)``.
+    """
+    (depth1, camera1), (depth2, camera2) = (read_frame(dataset, row) for row in (row1, row2))
+    pixels = drawn_pixels(window1.height, window1.width, fraction, key) + window1[:2]
+    instances: Any = dataset.fetch(row1, ["instances"])["instances"] if "instances" in dataset.modalities else None
+    pairs = from_depth(
+        depth1, depth2, camera1, camera2, pixels, tolerance=tolerance, absolute=absolute, instances1=instances
+    )
+    return _within(pairs, window1, window2)
+
+
+def tracked(
+    dataset: Any, row1: int, row2: int, window1: Window, window2: Window, fraction: float, key: int
+) -> PixelPairs:
+    """Pairs of two images of a COLMAP model, by :func:`setsup.correspondence.from_tracks`.
+
+    They are sparse: `fraction` is a share of the keypoints of image 1, not of its pixels.
+    """
+    pairs = _within(from_tracks(dataset, row1, row2), window1, window2)
+    count = math.floor(round(len(pairs) * check_number(fraction, "fraction", SetsupError, 0, 1), 6))
+    if count == len(pairs):
+        return pairs
+    return pairs.select(np.sort(random.permute(check_key(key), len(pairs), np.arange(count))))
+
+
+def _within(pairs: PixelPairs, window1: Window, window2: Window) -> PixelPairs:
+    """Pairs of whole views as those of windows."""
+    move1, move2 = (planar.crop(window.left, window.top) for window in (window1, window2))
+    return pairs.carried(move1, move2, (window1.height, window1.width), (window2.height, window2.width))
 
 
 def followed(

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from setsup import random
 from setsup.arrays import Bools, Bytes, Reals, Rows
 from setsup.correspondence import planar
-from setsup.correspondence.from_depth import compare_depth, recorded_camera
+from setsup.correspondence.from_depth import compare_depth
 from setsup.correspondence.pixel_pairs import OCCLUDED, OUTSIDE, VISIBLE
+from setsup.correspondence.recorded_frames import fetch_depth, has_depth, has_tracks, lacking, read_frame
 from setsup.correspondence.spatial_rays import exact_rays
 from setsup.errors import SetsupError, advice
 from setsup.scenes.camera import Camera
@@ -21,7 +21,6 @@ __all__ = ["Source", "SourceName", "View", "ViewReader", "choose_source"]
 SourceName = Literal["scenes", "depth", "tracks"]
 
 _BLOCK = 256  # pixels that are looked at first for a view's sample pixels; then twice as many, and so on
-_RECORDED = ("depth", "pose", "intrinsics")
 
 
 class View(NamedTuple):
@@ -76,9 +75,7 @@ class Source:
 def choose_source(dataset: Any, name: SourceName | None) -> SourceName:
     """What the overlaps of a dataset are measured from: what is asked for, else scenes, else depth, else tracks."""
     has = {"scenes": hasattr(dataset, "scene") and hasattr(dataset, "camera")}
-    known = set(dataset.modalities) | ({"pose", "intrinsics"} if hasattr(dataset, "camera") else set())
-    has["depth"] = set(_RECORDED) <= known
-    has["tracks"] = hasattr(dataset, "observed") and hasattr(dataset, "points")
+    has |= {"depth": has_depth(dataset), "tracks": has_tracks(dataset)}
     choices: tuple[SourceName, ...] = ("scenes", "depth", "tracks") if name is None else (name,)
     for choice in choices:
         if has[choice]:
@@ -89,11 +86,10 @@ def choose_source(dataset: Any, name: SourceName | None) -> SourceName:
         )
     if name == "scenes":
         raise SetsupError(f"{dataset.name} has no scenes to trace; pass source='depth', or a RenderedDataset")
-    lacking = ", ".join(sorted(set(_RECORDED) - known))
     raise SetsupError(
-        f"the overlap of views of {dataset.name} cannot be measured, since it lacks the modalities {lacking}; pass a "
-        "rendered dataset, a folder written by `setsup render`, a dataset with the modalities depth, pose and "
-        "intrinsics, or a capture with a COLMAP model"
+        f"the overlap of views of {dataset.name} cannot be measured, since it lacks the modalities "
+        f"{', '.join(lacking(dataset))}; pass a rendered dataset, a folder written by `setsup render`, a dataset with "
+        "the modalities depth, pose and intrinsics, or a capture with a COLMAP model"
     )
 
 
@@ -152,8 +148,7 @@ class _RecordedViews:
 
     def sample(self, row: int, pixels: int, key: int) -> View:
         """Draw the sample pixels of a view."""
-        image, pose, intrinsics = self._fetch(row, _RECORDED)
-        camera = self._camera(row, image, pose, intrinsics)
+        image, camera = read_frame(self._dataset, row)
         known = np.isfinite(image) & (image > 0)
 
         def seen(at: Reals) -> tuple[Bools, Reals]:
@@ -172,49 +167,12 @@ class _RecordedViews:
 
     def statuses(self, row: int, camera: Camera, points: Reals) -> tuple[Bytes, Reals]:
         """Status in a view of points of others, and their depth in it."""
-        (image,) = self._fetch(row, ("depth",))
+        image = fetch_depth(self._dataset, row)
         places, depth = camera.project(points[:, :3])
         status = np.full(len(points), OUTSIDE)
         there = np.flatnonzero(planar.inside(places, camera.height, camera.width))
         status[there] = compare_depth(image, places[there], depth[there], self._tolerance, self._absolute)
         return status, depth
-
-    def _fetch(self, row: int, names: tuple[str, ...]) -> list[Any]:
-        asked = [name for name in names if name in self._dataset.modalities]
-        found = self._dataset.fetch(row, asked)
-        image = np.asarray(found["depth"])
-        if image.ndim != 2 or image.dtype.kind not in "fiu":
-            raise SetsupError(
-                f"the depth of row {row} of {self._dataset.name} must be a numeric array of shape (h, w), not "
-                f"{image.dtype} of shape {image.shape}"
-            )
-        return [image, *(found.get(name) for name in names[1:])]
-
-    def _camera(self, row: int, image: npt.NDArray[Any], pose: Any, intrinsics: Any) -> Camera:
-        height, width = image.shape
-        where = f"row {row} of {self._dataset.name}"
-        if hasattr(self._dataset, "camera"):
-            camera: Camera = self._dataset.camera(row)
-            if (camera.height, camera.width) != image.shape:
-                raise SetsupError(
-                    f"the depth of {where} has {height} × {width} pixels, but its camera has {camera.height} × "
-                    f"{camera.width}; resize the depth or the camera to one size"
-                )
-            return camera
-        try:
-            camera = recorded_camera(pose, intrinsics, height, width)
-        except SetsupError as error:
-            raise SetsupError(f"{where}: {error}; leave the row out with {advice('rows=', '--where')}") from error
-        shown = self._dataset.modalities.get("image")
-        other = shown is not None and None not in shown.shape[:2] and tuple(shown.shape[:2]) != image.shape
-        if other or not (0 < camera.k[0, 2] < width - 1 and 0 < camera.k[1, 2] < height - 1):
-            of_image = f", and its images have {shown.shape[0]} × {shown.shape[1]}" if other and shown else ""
-            raise SetsupError(
-                f"the intrinsics of {where}, with the principal point ({camera.k[0, 2]:g}, {camera.k[1, 2]:g}), do not "
-                f"fit its depth of {height} × {width} pixels{of_image}; open the dataset so that intrinsics, images "
-                "and depth have one size"
-            )
-        return camera
 
 
 def _drawn(camera: Camera, pixels: int, key: int, seen: Callable[[Reals], tuple[Bools, Reals]]) -> Reals:

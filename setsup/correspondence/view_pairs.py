@@ -22,16 +22,11 @@ import numpy.typing as npt
 from setsup import random
 from setsup.arrays import Rows, Words
 from setsup.checks import check_arguments, check_image_size, check_integer
-from setsup.correspondence.matching import Match, Window, matched, view_size
-from setsup.correspondence.pixel_pairs import (
-    Partners,
-    PixelPairs,
-    check_key,
-    flat_pixels,
-    one_per_pixel,
-    partners,
-)
+from setsup.correspondence.matching import Match, Window, is_sparse, matched, view_size
+from setsup.correspondence.pixel_pairs import PixelPairs, check_key, flat_pixels, one_per_pixel
+from setsup.correspondence.pixel_partners import Partners, partners
 from setsup.correspondence.planar import inside
+from setsup.correspondence.set_pairs import Form, pair_positions
 from setsup.errors import DataError, SetsupError
 
 __all__ = ["DescriptorPairs", "descriptor_pairs", "view_pairs"]
@@ -50,33 +45,42 @@ def view_pairs(
     windows: npt.ArrayLike | None = None,
     size: Sequence[int] | None = None,
     match: Match = matched,
+    form: Form = "chain",
 ) -> Partners:
-    """Partners of the pixels of view 1 in view 2, for n pairs of rows.
+    """Partners of the pixels of view 1 in view 2, for n pairs of rows, or for the pairs of n sets.
 
     A keyed share of the pixels of view 1 is traced; those that view 2 shows as well are positive, and have the pixel
     nearest to their place there as partner. Every other pixel has a partner that is uniform over view 2.
 
+    With the tracks of a COLMAP model, only pixels at points that both views observe are valid. The share of these is
+    positive, and the others have random partners: pixels about which the model is silent are never negative.
+
     Parameters
     ----------
-    dataset : RenderedDataset, RenderedFolder, or another with ``pixel_pairs(rows, pixels)``
-        Whose rows they are.
-    rows : (n, 2) int
-        View 1 and view 2, from a :class:`setsup.correspondence.PixelPairSampler`.
+    dataset : Dataset
+        Whose rows they are: a rendered one; a capture or another dataset with depth, poses and intrinsics, or with a
+        COLMAP model; or one with ``pixel_pairs(rows, pixels)``.
+    rows : (n, 2) or (n, size) int
+        View 1 and view 2, from a :class:`setsup.correspondence.PixelPairSampler` or a :class:`setsup.OverlapSampler`;
+        or sets of views of the latter, without negatives.
     keys : (n,) uint64
-        One per pair, from :func:`setsup.random.fold`: what is drawn for a pair depends on its key alone.
+        One per pair or set, from :func:`setsup.random.fold`: what is drawn for it depends on its key alone.
     fraction : float
         0 … 1: share of the pixels that is traced; 1/8 as published.
-    windows : (n, 2, 2) int, optional
+    windows : (pairs, 2, 2) int, optional
         (left, top) of a window in view 1 and one in view 2, which lie in the views: partners are those of the windows.
     size : (height, width), optional
         Of the windows; with ``windows`` only.
     match : callable
         What finds pairs; by default in the way that the dataset has them.
+    form : {"chain", "star", "clique"}
+        The form of sets of more than two views; :func:`setsup.correspondence.pair_positions` gives their pairs.
 
     Returns
     -------
     Partners
-        With arrays (n, h·w); ``valid`` is all true, for an image has no pixel outside itself.
+        With arrays (pairs, h·w), set after set; ``valid`` is all true except with tracks, for an image has no pixel
+        outside itself.
 
     Raises
     ------
@@ -85,7 +89,8 @@ def view_pairs(
 
     """
     check_arguments(view_pairs, locals())
-    index, words = _checked(rows, keys)
+    index, words = _checked(rows, keys, form)
+    sparse = is_sparse(dataset, match)
     corners = _checked_windows(windows, size, len(index))
     drawn = []
     for pair, (row1, row2) in enumerate(index.tolist()):
@@ -98,8 +103,8 @@ def view_pairs(
             )
         sizes = [(window.height, window.width) for window in (view1, view2)]
         pixel_key, partner_key = (int(random.fold(words[pair], word)) for word in (_PIXELS, _PARTNERS))
-        pairs = match(dataset, row1, row2, view1, view2, fraction, pixel_key)
-        drawn.append(partners(pairs, sizes[0], sizes[1], partner_key))
+        pairs = match(dataset, row1, row2, view1, view2, 1.0 if sparse else fraction, pixel_key)
+        drawn.append(partners(pairs, sizes[0], sizes[1], partner_key, share=fraction if sparse else None))
     return Partners.stack(drawn)
 
 
@@ -113,15 +118,21 @@ def _window(whole: Window, left: int, top: int, size: Sequence[int]) -> Window:
     return Window(left, top, height, width)
 
 
-def _checked(rows: npt.ArrayLike, keys: npt.ArrayLike) -> tuple[Rows, list[int]]:
-    index, words = np.asarray(rows), np.asarray(keys)
-    if index.ndim != 2 or index.shape[1] != 2 or not len(index) or index.dtype.kind not in "iu":
+def _checked(rows: npt.ArrayLike, keys: npt.ArrayLike, form: Form) -> tuple[Rows, list[int]]:
+    """Rows of pairs, (pairs, 2), and a key for each."""
+    sets, words = np.asarray(rows), np.asarray(keys)
+    if sets.ndim != 2 or sets.shape[1] < 2 or not len(sets) or sets.dtype.kind not in "iu":
         raise SetsupError(
-            f"rows of view pairs must be an integer array of shape (n, 2), not {index.dtype} of shape {index.shape}"
+            f"rows of view pairs must be an integer array of shape (n, 2), or (n, size) for sets of views, not "
+            f"{sets.dtype} of shape {sets.shape}"
         )
-    if words.shape != (len(index),):
-        raise SetsupError(f"keys must have shape ({len(index)},), one key for each view pair, not {words.shape}")
-    return index, [int(check_key(word)) for word in words]
+    if words.shape != (len(sets),):
+        raise SetsupError(f"keys must have shape ({len(sets)},), one key for each view pair or set, not {words.shape}")
+    positions = pair_positions(sets.shape[1], form)
+    checked = [int(check_key(word)) for word in words]
+    if len(positions) > 1:
+        checked = [int(random.fold(word, number)) for word in checked for number in range(len(positions))]
+    return sets[:, positions].reshape(-1, 2), checked
 
 
 def _checked_windows(windows: npt.ArrayLike | None, size: Sequence[int] | None, pairs: int) -> Rows | None:

@@ -93,6 +93,8 @@ def match_sheet(
 ) -> Image.Image:
     r"""Lay out pairs of views in rows: matches visible in both views on the left, occluded ones on the right.
 
+    Where no pair has occluded ones, as with the tracks of a COLMAP model, those that are unknown are on the right.
+
     A line joins a pixel of view 1 to its place in view 2. Colours go round the middle of view 1, so that neighbours
     look alike and crossing lines are told apart; many lines are finer, and let what is below them through.
 
@@ -142,8 +144,12 @@ def match_sheet(
             f"{len(views)} pairs of views, {len(pairs)} pixel pairs and {len(captions)} captions"
         )
     drawn = []
+    statuses = np.concatenate([of_views.status for of_views in pairs])
+    hidden = Status.OCCLUDED
+    if Status.UNKNOWN in statuses and Status.OCCLUDED not in statuses:
+        hidden = Status.UNKNOWN
     for (view1, view2), of_views in zip(views, pairs, strict=True):
-        held = [of_views.select(of_views.status == status) for status in (Status.VISIBLE, Status.OCCLUDED)]
+        held = [of_views.select(of_views.status == status) for status in (Status.VISIBLE, hidden)]
         drawn.append(
             [
                 matches_drawn(view1, view2, _some(part, shown), occluded=number > 0, tile=tile, scale=scale)
@@ -156,7 +162,7 @@ def match_sheet(
         wrap_text(f"{caption}: {_count(of_views)}", 2 * width + GUTTER, CAPTIONS, most=2)
         for caption, of_views in zip(captions, pairs, strict=True)
     ]
-    names = ("visible in both views", "occluded in the second view")
+    names = ("visible in both views", f"{hidden.name.lower()} in the second view")
     heads = [fit_text(name, width - _KEY - SKIP, NOTES) for name in names]
     legend = wrap_text(_LEGEND, 2 * (width + PADDING) + GUTTER - _RING - SKIP, NOTES)
     below = lines_height(heads[0]) + SKIP
@@ -192,7 +198,7 @@ def _some(pairs: PixelPairs, most: int) -> PixelPairs:
 
 def _count(pairs: PixelPairs) -> str:
     counts = np.bincount(pairs.status, minlength=len(Status)).tolist()
-    statuses = ("visible", "occluded", "outside the image", "no surface", "unknown depth")
+    statuses = ("visible", "occluded", "outside the image", "no surface", "unknown")
     return ", ".join(f"{count:,} {word}" for count, word in zip(counts, statuses, strict=True) if count)
 
 

@@ -104,7 +104,8 @@ def test_an_empty_scene_has_no_match_and_two_scenes_are_refused() -> None:
 @pytest.mark.parametrize(
     ("rows", "keys", "more", "said"),
     [
-        ([[0, 1, 2]], KEYS[:1], {}, r"integer array of shape \(n, 2\)"),
+        ([[0]], KEYS[:1], {}, r"integer array of shape \(n, 2\), or \(n, size\)"),
+        ([[0, 1]], KEYS[:1], {"form": "ring"}, "form of view_pairs must be one of chain, star, clique"),
         ([[0.5, 1]], KEYS[:1], {}, "integer array"),
         ([[0, 1]], KEYS, {}, "one key for each"),
         ([[0, 1]], KEYS[:1], {"size": (8, 8)}, "must be passed together"),

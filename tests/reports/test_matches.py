@@ -115,3 +115,20 @@ def test_what_does_not_go_together_is_refused() -> None:
         match_sheet([(view, view)], [], [])
     with pytest.raises(DataError, match="the same height"):
         matches_drawn(view, np.zeros((9, 8, 3), np.uint8), pairs_of())
+
+
+def test_unknown_ones_are_on_the_right_where_none_is_occluded():
+    """As with tracks; where some are occluded, only these are."""
+    view = np.full((40, 60, 3), 200, np.uint8)
+    at = np.array([[10.0, 10.0], [30.0, 20.0], [50.0, 30.0]])
+
+    def right(*statuses):
+        pairs = PixelPairs(at, at, np.zeros((3, 3)), np.full(3, -1), statuses)
+        sheet = np.asarray(match_sheet([(view, view)], [pairs], ["a"], tile=200)).astype(int)
+        half = sheet[-200:-40, sheet.shape[1] // 2 :]
+        return int((np.ptp(half, axis=2) > 60).sum())  # colored pixels
+
+    visible, occluded, outside, unknown = 0, 1, 2, 4
+    assert right(visible, visible, outside) == 0
+    assert right(visible, unknown, unknown) > 200
+    assert right(visible, unknown, occluded) == right(visible, outside, occluded) > 100

@@ -9,8 +9,9 @@ import torch
 from setsup.arrays import Reals, Rows, Size
 from setsup.checks import check_integer
 from setsup.correspondence import planar
-from setsup.correspondence.matching import Match, followed, matched, view_size
-from setsup.correspondence.pixel_pairs import Partners, partners
+from setsup.correspondence.matching import Match, followed, is_sparse, matched, view_size
+from setsup.correspondence.pixel_partners import Partners, partners
+from setsup.correspondence.set_pairs import Form, pair_positions
 from setsup.correspondence.view_pairs import descriptor_pairs
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
@@ -35,6 +36,10 @@ class SpatialPairs:
     positive; every other pixel has a random partner, as described in [1]_ (the published loader draws none). Where
     view 2 was moved before and shows nothing, no partner is drawn.
 
+    Of a capture with a COLMAP model and no depth, only pixels at points that both views observe are valid: a share of
+    them is positive, the others have random partners. Of sets of more than two views, as :class:`setsup.OverlapSampler`
+    draws them, each has the pairs of :func:`setsup.correspondence.pair_positions`.
+
     Partners account for a previous :class:`Augment` by ``homographies`` of the batch: pixels of the rendered images
     are matched, and the matrices move both ends, to the nearest pixel. So
     ``Compose([recipe("oxels-3d"), SpatialPairs(rooms)])`` has partners in the recipe's windows. Nothing else may move
@@ -42,20 +47,28 @@ class SpatialPairs:
 
     Parameters
     ----------
-    dataset : RenderedDataset, RenderedFolder, Photographs or another with ``pixel_pairs``
-        The dataset of the loader, which may be a selection: it has the scenes or partners of rows.
+    dataset : RenderedDataset, RenderedFolder, Photographs, a capture, or another with depth or ``pixel_pairs``
+        The dataset of the loader, which may be a selection: it has the scenes, partners, depth or tracks of rows.
     size : int or (height, width), optional
         Size of a window to crop from both views, such as the published 256 from 480 × 640; the whole views by default.
     keep : float
         0 … 1: share of the pixels to trace; 1/8 as published. If images were resized or rotated before, of the
-        pixels as rendered.
+        pixels as rendered. With tracks, share of the valid pixels to take as positives, from 0 up to less than 1 where
+        random partners are needed.
     independent : bool
         Whether the windows of the two views are independent; by default they are the same, as published.
     match : callable
-        Function that finds pairs. By default the dataset's method ``pixel_pairs``, traced in its scenes, or the pairs
-        stored in its folder (:func:`setsup.correspondence.stored`).
+        Function that finds pairs. By default the first of these that the dataset has: its method ``pixel_pairs``; its
+        scenes, which are traced; partners stored in its folder (:func:`setsup.correspondence.stored`); depth
+        (:func:`setsup.correspondence.recorded`); the tracks of a COLMAP model
+        (:func:`setsup.correspondence.tracked`).
     image : str
         Modality to make views of.
+    views : int, optional
+        For sets of more than two views: how many of them, from the first one, are paired; the `size` of the sampler.
+        Later ones are its negatives.
+    form : {"chain", "star", "clique"}
+        The form of these sets, that of the sampler.
     names : tuple of five str
         Names of the new modalities.
     seed, stream : int, str
@@ -64,10 +77,10 @@ class SpatialPairs:
     Returns
     -------
     batch
-        With ``view_1`` and ``view_2``, (pairs, channels, h, w) as the images are; and for the pixels of view 1, row
-        after row, (pairs, h·w) each: ``partner``, int64, a pixel y · w + x of view 2; ``positive``, bool, whether the
-        partner shows the same point; ``valid``, bool, false where an image that was moved before shows nothing.
-        :class:`PlanarPairs` adds the same of single images.
+        With ``view_1`` and ``view_2``, (pairs, channels, h, w) as the images are, set after set; and for the pixels of
+        view 1, row after row, (pairs, h·w) each: ``partner``, int64, a pixel y · w + x of view 2; ``positive``, bool,
+        whether the partner shows the same point; ``valid``, bool, false where an image that was moved before shows
+        nothing, and where tracks are silent. :class:`PlanarPairs` adds the same of single images.
 
     Raises
     ------
@@ -103,6 +116,8 @@ class SpatialPairs:
     _: KW_ONLY
     match: Match = matched
     image: str = "image"
+    views: int | None = None
+    form: Form = "chain"
     names: tuple[str, ...] = ("view_1", "view_2", "partner", "positive", "valid")
     seed: int = 0
     stream: str = "SpatialPairs"
@@ -113,11 +128,18 @@ class SpatialPairs:
         check_probability(self.keep, "SpatialPairs: keep")
         check_names(self.names, 5)
         stream_key(self.seed, self.stream)
+        pair_positions(2 if self.views is None else self.views, self.form)  # whether these are valid
 
     def __call__(self, batch: Batch) -> Batch:
         """Add the views and what belongs to their pixels."""
-        images, rows = _get_pairs(batch, self.dataset, self.image)
-        matrices = _matrices(batch, self.dataset, self.image, rows)
+        images, rows = _get_sets(batch, self.dataset, self.image)
+        positions = self._positions(rows.shape[1])
+        rows = rows[:, : positions.max() + 1]
+        matrices = _matrices(batch, self.dataset, self.image, rows)[:, positions].reshape(-1, 2, 3, 3)
+        if images.shape[1] > 2:
+            images = images[:, torch.from_numpy(positions).to(images.device)].flatten(0, 1)
+        rows = rows[:, positions].reshape(-1, 2)
+        sparse = is_sparse(self.dataset, self.match)
         slots = keyed_slots(batch, self.seed, self.stream, (len(rows), 1))
         size = (int(images.shape[-2]), int(images.shape[-1]))
         if self.size is not None:
@@ -128,11 +150,23 @@ class SpatialPairs:
         drawn = []
         keys = (slots.at(word).keys.tolist() for word in (_PIXELS, _PARTNERS))
         for views, by, pixel_key, partner_key in zip(rows.tolist(), matrices, *keys, strict=True):
-            pairs, shown = followed(self.dataset, views, by, size, self.match, self.keep, pixel_key)
-            drawn.append(partners(pairs, size, size, partner_key, shown=shown[0], shown2=shown[1]))
+            share = self.keep if sparse else None
+            pairs, shown = followed(self.dataset, views, by, size, self.match, 1.0 if sparse else self.keep, pixel_key)
+            drawn.append(partners(pairs, size, size, partner_key, shown=shown[0], shown2=shown[1], share=share))
         stack = Partners.stack(drawn)
         maps = [torch.from_numpy(part).to(images.device) for part in (stack.partner, stack.positive, stack.valid)]
         return add_views(batch, self.names, (images[:, 0], images[:, 1], *maps), (len(rows),))
+
+    def _positions(self, width: int) -> Rows:
+        """Pairs of positions in sets of so many views."""
+        if self.views is None and width > 2:
+            raise SetsupError(
+                f"the batch has sets of {width} views; pass views=, the size of the OverlapSampler, and its form= to "
+                "pair them, or draw two views"
+            )
+        if self.views is not None and self.views > width:
+            raise SetsupError(f"the batch has sets of {width} views, fewer than views={self.views}; pass fewer views")
+        return pair_positions(2 if self.views is None else self.views, self.form)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,17 +254,26 @@ class SpatialDescriptors:
 
 def _get_pairs(batch: Batch, dataset: Any, name: str, axes: int = 5) -> tuple[torch.Tensor, Rows]:
     """A modality of pairs of views, and their rows (pairs, 2) of the dataset, whose factors are the batch's."""
+    images, rows = _get_sets(batch, dataset, name, axes)
+    if rows.shape[1] != 2:
+        raise SetsupError(f"{name!r} must be of pairs of views, (pairs, 2, …), not {tuple(images.shape)}; draw pairs")
+    return images, rows
+
+
+def _get_sets(batch: Batch, dataset: Any, name: str, axes: int = 5) -> tuple[torch.Tensor, Rows]:
+    """A modality of sets of views, and their rows (sets, size) of the dataset, whose factors are the batch's."""
     images = get_images(batch, name) if axes == 5 else batch.get(name)
     rows = torch.as_tensor(batch.get("indices", ())).cpu().numpy()
-    if not isinstance(images, torch.Tensor) or images.ndim != axes or rows.ndim != 2 or rows.shape[1] != 2:
+    if not isinstance(images, torch.Tensor) or images.ndim != axes or rows.ndim != 2 or rows.shape[1] < 2:
         raise SetsupError(
             f"{name!r} must be a tensor of pairs of views, (pairs, 2, …), not {tuple(getattr(images, 'shape', ()))}; "
-            "load this modality, and draw with a PixelPairSampler"
+            "load this modality, and draw with a PixelPairSampler or an OverlapSampler"
         )
+    drawn = rows >= 0  # others are of masked positions
     for factor, codes in batch.get("factors", {}).items():
-        known = dataset.factors.codes(factor, rows) if factor in dataset.factors else None
+        known = dataset.factors.codes(factor, rows[drawn]) if factor in dataset.factors else None
         given = torch.as_tensor(codes).cpu().numpy()
-        if known is None or not np.array_equal(given, known, equal_nan=given.dtype.kind == "f"):
+        if known is None or not np.array_equal(given[drawn], known, equal_nan=given.dtype.kind == "f"):
             raise SetsupError(f"the rows of the batch are not rows of {dataset.name}; pass the dataset of the loader")
     return images, rows
 

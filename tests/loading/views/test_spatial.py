@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 import setsup
-from setsup.correspondence import PixelPairSampler, RenderedPairs, pair_table, planar, spatial, stored, view_pairs
+from setsup.correspondence import (
+    PixelPairSampler,
+    RenderedPairs,
+    overlap,
+    pair_table,
+    planar,
+    spatial,
+    stored,
+    view_pairs,
+)
 from setsup.correspondence.matching import matched
 from setsup.errors import SetsupError
 from setsup.rendered.dataset import RenderedDataset
@@ -361,7 +370,7 @@ def test_a_folder_of_pairs_serves_as_the_scenes_do(tmp_path) -> None:
 def test_what_does_not_fit_is_refused(shapes) -> None:
     sets = setsup.SetSampler(shapes.factors, ["shape"], size=3, sets=2)
     batch = next(iter(setsup.loader(shapes, sets, modalities=["image"], workers=0)))
-    with pytest.raises(SetsupError, match="pairs of views"):
+    with pytest.raises(SetsupError, match="has sets of 3 views; pass views="):
         SpatialPairs(shapes)(batch)
     batch = first_batch(shapes, None, workers=0)
     with pytest.raises(SetsupError, match="is larger than the views"):
@@ -384,3 +393,77 @@ def test_what_does_not_fit_is_refused(shapes) -> None:
     batch = next(iter(setsup.loader(shapes, other, modalities=["image"], workers=0)))
     with pytest.raises(SetsupError, match="different scenes"):
         SpatialPairs(shapes)(batch)
+
+
+def by_overlap(shapes, transform, form, size, negatives=0):
+    """A batch of sets of views of one scene and its overlaps."""
+    table = overlap(shapes, rows=range(30))  # two scenes
+    sampler = setsup.OverlapSampler(
+        shapes.factors, table, overlap=(0.2, 0.9), size=size, form=form, direction="both", negatives=negatives, sets=3
+    )
+    options = {"modalities": ["image"], "transform": transform, "workers": 0}
+    return next(iter(setsup.loader(shapes, sampler, **options)))
+
+
+@pytest.mark.parametrize(
+    ("form", "size", "pairs"),
+    [("chain", 3, [(0, 1), (1, 2)]), ("star", 3, [(0, 1), (0, 2)]), ("clique", 3, [(0, 1), (0, 2), (1, 2)])],
+)
+def test_sets_drawn_by_overlap_have_their_pairs(shapes, form, size, pairs) -> None:
+    """Views and partners of the pairs of each set, one after another; negatives have none."""
+    batch = by_overlap(shapes, SpatialPairs(shapes, keep=1.0, views=size, form=form), form, size, negatives=1)
+    assert batch["image"].shape[:2] == (3, size + 1)
+    assert batch["view_1"].shape == (3 * len(pairs), 3, SIZE, SIZE)
+    for at, (number, (one, two)) in enumerate((number, pair) for number in range(3) for pair in pairs):
+        rows = batch["indices"][number, [one, two]].tolist()
+        np.testing.assert_array_equal(batch["view_1"][at], batch["image"][number, one])
+        np.testing.assert_array_equal(batch["view_2"][at], batch["image"][number, two])
+        wanted = spatial(shapes.scene(rows[0]), *map(shapes.camera, rows))
+        np.testing.assert_array_equal(batch["positive"][at].numpy(), wanted.visible)
+        nearest = np.rint(wanted.points2[wanted.visible])
+        found = batch["partner"][at].numpy()[wanted.visible]
+        np.testing.assert_array_equal(found, nearest[:, 1] * SIZE + nearest[:, 0])
+
+
+def test_partners_of_sets_follow_windows_and_flips(shapes) -> None:
+    """What moves the views of a set moves the partners of its pairs, each view by its own matrix."""
+    moving = Compose([Augment([Flip(p=0.5)]), SpatialPairs(shapes, size=40, keep=1.0, views=3, form="star")])
+    batch = by_overlap(shapes, moving, "star", 3)
+    matrices = batch["homographies"]["image"].numpy()
+    assert len({matrix.tobytes() for matrix in matrices.reshape(-1, 3, 3)}) == 2, "some are flipped, some are not"
+    for at, (number, two) in enumerate((number, two) for number in range(3) for two in (1, 2)):
+        rows = batch["indices"][number, [0, two]].tolist()
+        both = spatial(shapes.scene(rows[0]), *map(shapes.camera, rows))
+        moved = both.carried(matrices[number, 0], matrices[number, two], (SIZE, SIZE), (SIZE, SIZE))
+        views = [batch["image"][number, position].numpy() for position in (0, two)]
+        corner = next(
+            (left, top)
+            for left in range(9)
+            for top in range(9)
+            if all(
+                np.array_equal(view[:, top : top + 40, left : left + 40], batch[name][at].numpy())
+                for view, name in zip(views, ("view_1", "view_2"), strict=True)
+            )
+        )
+        move = planar.crop(*corner)
+        cut = moved.carried(move, move, (40, 40), (40, 40))
+        cut = cut.select(cut.visible)
+        first, second = (np.rint(points).astype(int) for points in (cut.points1, cut.points2))
+        positive = np.zeros(1600, bool)
+        positive[first[:, 1] * 40 + first[:, 0]] = True
+        np.testing.assert_array_equal(batch["positive"][at].numpy(), positive)
+        found = batch["partner"][at].numpy()[first[:, 1] * 40 + first[:, 0]]
+        np.testing.assert_array_equal(found, second[:, 1] * 40 + second[:, 0])
+
+
+def test_sets_of_which_nothing_says_the_pairs_are_refused(shapes) -> None:
+    with pytest.raises(SetsupError, match=r"sets of 4 views; pass views=, the size of the OverlapSampler, and its"):
+        by_overlap(shapes, SpatialPairs(shapes), "chain", 3, negatives=1)
+    with pytest.raises(SetsupError, match=r"sets of 3 views, fewer than views=4"):
+        by_overlap(shapes, SpatialPairs(shapes, views=4), "chain", 3)
+    with pytest.raises(SetsupError, match="form must be"):
+        SpatialPairs(shapes, form="ring")
+    with pytest.raises(SetsupError, match="number of views of a set"):
+        SpatialPairs(shapes, views=1)
+    with pytest.raises(SetsupError, match=r"must be of pairs of views"):
+        SpatialDescriptors(shapes, 4)(by_overlap(shapes, None, "chain", 3) | {"instances": torch.zeros(3, 3, 48, 48)})
