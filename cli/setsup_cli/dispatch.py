@@ -32,7 +32,7 @@ _LINES = {
     "prepare": "convert slow-to-read files to memory-mapped arrays",
     "sample": "draw sets, print what is fixed and what varies, and write a contact sheet and replayable draws",
     "render": "render images, depth, normals and instance masks of scenes to a folder; an interrupted run resumes",
-    "pairs": "render pairs of views and plot their pixel correspondences and occluded pixels",
+    "pairs": "plot pixel correspondences of pairs of views: of a recipe, or of a dataset, by overlap if asked for",
     "overlap": "measure which views of a scene show the same surfaces; an interrupted run resumes",
     "shard": "write a dataset as WebDataset tars with a factor index; an interrupted run resumes",
     "index": "index existing WebDataset tars, so that they can be sampled by their factors",

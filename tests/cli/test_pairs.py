@@ -53,7 +53,7 @@ def test_what_can_be_drawn_is_listed(setsup: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nothing"], "unknown recipe 'nothing'"),
+        (["nothing"], "unknown recipe or dataset 'nothing'"),
         (["shapes3d", "--draws", "0"], "--draws must be 1 or more"),
         (["shapes3d", "--lines", "0"], "--lines must be 1 or more"),
         (["object"], "--models"),
