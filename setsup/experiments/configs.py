@@ -29,12 +29,18 @@ __all__ = [
     "build_method",
     "build_transform",
     "fit_to_batch",
+    "fit_to_dataset",
     "import_method",
 ]
 
 
 class SamplerConfig(Protocol):
-    """Settings of a sampler."""
+    """Settings of a sampler.
+
+    They may have a second method, ``fit_to(dataset)``, which returns the same settings completed from the data of the
+    training, such as the digest of a file that the sampler reads. The completed settings are those of the run: it does
+    not resume where the data would complete them otherwise.
+    """
 
     def build(self, dataset: "Dataset", seed: int) -> "Sampler":
         """Build the sampler of a run, for the table of its dataset, ``dataset.factors``."""
@@ -75,6 +81,15 @@ def fit_to_batch(config: MethodConfig, batch: "Batch") -> MethodConfig:
             f"{type(config).__name__}.fit_to must return an instance of the same class, for example from "
             f"dataclasses.replace, not {abbreviate(fitted)}"
         )
+    return fitted
+
+
+def fit_to_dataset(config: SamplerConfig, dataset: "Dataset") -> SamplerConfig:
+    """Settings of a sampler completed from the data, where they have ``fit_to``."""
+    fit_to = getattr(config, "fit_to", None)
+    if not callable(fit_to):
+        return config
+    fitted: SamplerConfig = fit_to(dataset)
     return fitted
 
 

@@ -63,11 +63,12 @@ _SMALL = replace(
 _OWN = replace(
     _SMALL,
     name="pixels/pairs",
-    shows="pairs of views of your own: rendered with --matches, or photographs with homographies",
+    shows="pairs of views of your own: rendered, captured, with depth, or photographs with homographies",
     data=Data(YOURS, modalities=("image",)),
     missing={
         YOURS: "name pairs of views, such as those of `setsup render room --matches 200 --out pairs`, as in "
-        "`setsup train pixels/pairs --data.name pairs`"
+        "`setsup train pixels/pairs --data.name pairs`, or views whose overlap was measured, as in `setsup train "
+        "pixels/pairs --data.name capture --sampler.overlaps capture.overlap --sampler.overlap .3 .8`"
     },
     datasets={},
     evaluations={},

@@ -10,7 +10,7 @@ from lightning.pytorch import LightningModule
 
 from setsup.datasets import Dataset
 from setsup.errors import DataError, SetsupError, require_modules
-from setsup.experiments.configs import MethodConfig, build_eval_transform, build_method
+from setsup.experiments.configs import MethodConfig, build_eval_transform, build_method, fit_to_dataset
 from setsup.experiments.initial_weights import InitialWeights, read_initial, start_from, unfetched
 from setsup.experiments.preset import Preset
 from setsup.experiments.runs.checkpoint import has_checkpoint
@@ -76,9 +76,10 @@ def prepare(
     data = preset.open_training(seed, root, substitute=substitute)
     # to start processes takes longer than a shrunk training
     workers = "thread" if preset.shrunk and config.workers == "auto" else config.workers
+    data = replace(data, sampler=fit_to_dataset(data.sampler, data.dataset))
     batches = build_batches(data, workers)
     asked, settings = preset, fit_to_first_draw(data, settings)
-    preset = replace(preset, method=settings)
+    preset = replace(preset, method=settings, sampler=data.sampler)
     from_data = {name: before for name, (before, _) in difference(flatten(asked), flatten(preset)).items()}
     build = partial(_build, settings, data.dataset, seed, None if begun else initial)
     about: dict[str, Any] = {"root": root, "substitute": substitute, "config": asdict(config), "from_data": from_data}
