@@ -11,14 +11,15 @@ import rendered_sheets
 from PIL import Image, ImageDraw
 
 import setsup
-from setsup.correspondence import overlap
+from setsup.correspondence import overlap, spatial
 from setsup.datasets import Dataset
 from setsup.evaluation import nearest
 from setsup.rendered.dataset import RenderedDataset
-from setsup.reports import contact_sheet, describe, triplet_sheet
+from setsup.reports import contact_sheet, describe, match_sheet, triplet_sheet
 from setsup.reports.page import CAPTIONS, GUTTER, MARGIN, PADDING, SKIP, Cell, Page, lines_height
 from setsup.reports.text_layout import wrap_text
 from setsup.samplers import Sampler, Stepwise
+from setsup.samplers.partners.overlap_table import OverlapTable
 from setsup.scenes.recipes import Room
 
 NAME = "shapes3d-procedural"
@@ -30,6 +31,8 @@ FEW = (
 """16 rows of the dataset."""
 ONE = "scale == 1.25 and orientation == 0.0 and wall_hue == 0.6 and floor_hue == 0.3 and object_hue == 0.0"
 """Four rows, one of each shape."""
+BANDS = ((1, 3), (3, 5), (5, 7), (7, 9))
+"""Tenths of the overlap."""
 
 
 @cache
@@ -117,13 +120,31 @@ def neighbours() -> Image.Image:
     return triplet_sheet(shapes().fetch(sampler[0].indices)["image"], title, width=WIDTH)
 
 
-def overlaps() -> Image.Image:
-    rooms = RenderedDataset(Room(rooms=4, pairs=6, size=(96, 128)), renderer="embree")
-    table = overlap(rooms, scene="room")
-    sampler = setsup.OverlapSampler(rooms.factors, table, overlap=(0.3, 0.8), sets=6)
-    title = "OverlapSampler(table, overlaps, overlap=(0.3, 0.8), sets=6)"
+@cache
+def rooms() -> tuple[RenderedDataset, OverlapTable]:
+    """Rooms of which pairs of views are drawn by their overlap."""
+    dataset = RenderedDataset(Room(rooms=4, pairs=6, size=(96, 128)), renderer="embree")
+    return dataset, overlap(dataset, scene="room")
+
+
+def overlaps(low: float = 0.3, high: float = 0.8, sets: int = 6) -> Image.Image:
+    dataset, table = rooms()
+    sampler = setsup.OverlapSampler(dataset.factors, table, overlap=(low, high), sets=sets)
+    title = f"OverlapSampler(table, overlaps, overlap=({low}, {high}), sets={sets})"
     title += "\nin parentheses: the overlap of the second view with the first"
-    return setsup.show(rooms, sampler[0], sampler, title=title).image
+    return setsup.show(dataset, sampler[0], sampler, title=title).image
+
+
+def overlap_matches() -> Image.Image:
+    dataset, table = rooms()
+    sampler = setsup.OverlapSampler(dataset.factors, table, overlap=(0.3, 0.8), size=3, form="star", sets=1)
+    (first, *others), *_ = sampler[0].indices.tolist()
+    pairs = [spatial(dataset.scene(first), dataset.camera(first), dataset.camera(other)) for other in others]
+    images = [tuple(dataset.fetch([first, other], ["image"])["image"]) for other in others]
+    found = table.overlap[table.find([first, first], others)]
+    captions = [f"views 0 and {number}, overlap {share:.2f}" for number, share in enumerate(found, 1)]
+    title = "OverlapSampler(…, overlap=(0.3, 0.8), size=3, form='star'): matches of its two pairs"
+    return match_sheet(images, pairs, captions, title)
 
 
 def factor_pairs() -> Image.Image:
@@ -271,6 +292,8 @@ PICTURES: dict[str, Callable[[], Image.Image]] = {
     "constraints": constraints,
     "neighbour": neighbours,
     "overlap": overlaps,
+    **{f"overlap-{low}-{high}": partial(overlaps, low / 10, high / 10, 3) for low, high in BANDS},
+    "overlap-star": overlap_matches,
     "factor-pair": factor_pairs,
     "epoch": epochs,
     "mixture": mixtures,
