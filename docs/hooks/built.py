@@ -114,6 +114,9 @@ WANTED = {
     "own method": ("experiments/own", "questions"),
     "error": ("errors", "questions"),
     "error message": ("errors", "questions"),
+    "cite setsup": ("stability",),
+    "security": ("stability",),
+    "vulnerability": ("stability",),
 }
 """What users type, and the pages of which one must come first."""
 
