@@ -455,6 +455,7 @@ def test_a_shrunk_preset_on_its_stand_in_says_both_and_is_measured_shrunk(setsup
     assert "sampler.inactive" in refused.err
 
 
+@pytest.mark.long("trainings")
 def test_published_files(setsup: Run, digits: Path) -> None:
     found = setsup("train", "abc/mnist", "--root", digits, "--smoke", "--json")
     assert (found.code, found.err) == (0, "")
