@@ -32,6 +32,9 @@ class Recipe(Protocol):
         Pixels of its cameras.
     pair_factors : tuple of str, optional
         Names of the factors in which two views of a pair agree; the scene factors where a recipe has none.
+    candidate_factor : str, optional
+        Name of a factor that rows may have beside those of the recipe, 0 where they lack it: each of the numbers 0, 1,
+        … draws the cameras of a pair again, from the same distribution. Pairs that are chosen by overlap have it.
     classes : tuple of str, optional
         Names of semantic classes, of which the first is that of nothing. A recipe that has some has a method
         ``label(name)`` as well, which gives the number of the class of an instance.

@@ -1,15 +1,18 @@
 """``setsup render``: renders a recipe to a folder, and resumes."""
 
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from setsup.errors import DataError
+from setsup.errors import DataError, advised_for_command
 from setsup.files import readable_size
+from setsup.files.expand_user import expanded
 from setsup_cli.croissants import croissant_about, croissant_words
 from setsup_cli.output import say, show_result
 from setsup_cli.parsing.arguments import Rai, flag, option
+from setsup_cli.parsing.notations import NOTATIONS
 from setsup_cli.parsing.recipes import (
     RecipeOptions,
     build_recipe,
@@ -25,8 +28,11 @@ from setsup_cli.stopping import sigterm_as_interrupt
 from setsup_cli.suggestions import advise, sample_command
 
 if TYPE_CHECKING:
+    from setsup.factors import FactorTable
+    from setsup.jobs import Ray
     from setsup.rendered.folder import RenderedFolder
     from setsup.rendered.layout import Layout
+    from setsup.scenes import Recipe
 
 __all__ = ["HELP", "Options", "resolve_options", "run"]
 
@@ -65,6 +71,27 @@ class Options(RecipeOptions):
             "each pixel.",
         ),
     ] = None
+    overlap: Annotated[
+        str | None,
+        option("LOW-HIGH", "With --matches, draw pairs of views with an overlap in a band, such as .3-.8."),
+    ] = None
+    direction: Annotated[
+        Literal["forward", "both", "either"] | None,
+        option(
+            "forward|both|either",
+            "With --overlap, whether the overlap of view 0 with view 1 lies in the band, both overlaps do, or either.",
+            "forward",
+        ),
+    ] = None
+    candidates: Annotated[
+        int | None,
+        option(
+            "N",
+            "With --overlap, number of candidates of a pair to try; if none of them is in the band, the nearest one "
+            "is used.",
+            "64",
+        ),
+    ] = None
     skip_broken: Annotated[bool, flag("Leave out rows that cannot be rendered; FOLDER/failed.json lists them.")] = False
     processes: Annotated[int, option("N", "Number of worker processes.")] = 1
     on: On = None
@@ -85,6 +112,7 @@ def run(options: Any) -> int:
     from setsup.rendered.folder import rendered_rows
     from setsup.rendered.writing import render
 
+    band = _band(options)
     on = cluster(options.on, options.ray_address, options.ray_gpus)
     need_rendering(options, None if options.matches is None else "matches need")
     recipe = build_recipe(options)
@@ -92,10 +120,9 @@ def run(options: Any) -> int:
     if options.matches is None:
         dataset = RenderedDataset(recipe, rows, build_renderer(options))
     else:
-        from setsup.correspondence import RenderedPairs, pair_table
+        from setsup.correspondence import RenderedPairs
 
-        views = pair_table(recipe, options.matches, factors=rows, seed=options.seed)
-        dataset = RenderedPairs(recipe, views, build_renderer(options))
+        dataset = RenderedPairs(recipe, _draw_pairs(options, band, recipe, rows, on), build_renderer(options))
     before = 0
 
     def on_start(layout: "Layout", there: int) -> None:
@@ -123,10 +150,79 @@ def run(options: Any) -> int:
         raise KeyboardInterrupt(
             f"at {done:,} of {total or len(dataset):,} images; run the same command to resume"
         ) from None
+    shutil.rmtree(_measured(options), ignore_errors=True)
     about = _about(rendered, before)
+    if band is not None:
+        about["overlap"] = _count_in_band(rendered, band, options.direction or "forward")
     show_result(options.json, about, _words(about))
     advise(options, about["next"])
     return 0
+
+
+# -- pairs by overlap --------------------------------------------------------------------------------------------------
+
+
+def _band(options: Any) -> tuple[float, float] | None:
+    """Ends of the band of overlap, if there is one."""
+    if options.overlap is None:
+        for name in ("direction", "candidates"):
+            if getattr(options, name) is not None:
+                raise DataError(f"--{name} requires --overlap LOW-HIGH, a band of overlap such as .3-.8")
+        return None
+    if options.matches is None:
+        raise DataError("--overlap requires --matches N, the number of pairs of views to render")
+    notation = NOTATIONS["Band"]._replace(expected="the ends of a band, such as .3-.8")
+    low, high = notation.read(options.overlap, "--overlap")
+    return low, high
+
+
+def _measured(options: Any) -> Path:
+    """Folder that keeps overlaps until the rendering is finished."""
+    out = expanded(options.out)
+    return out.with_name(f"{out.name}.pairs")
+
+
+def _draw_pairs(
+    options: Any,
+    band: tuple[float, float] | None,
+    recipe: "Recipe",
+    rows: "FactorTable | None",
+    on: "Ray | None",
+) -> "FactorTable":
+    """Rows of pairs of views."""
+    from setsup.correspondence import pair_table
+
+    if band is None:
+        return pair_table(recipe, options.matches, factors=rows, seed=options.seed)
+    names = ("overlap", "direction", "candidates", "seed", "processes", "on")
+    with sigterm_as_interrupt(), advised_for_command({name: f"--{name}" for name in names} | {"pairs": "--matches"}):
+        try:
+            return pair_table(
+                recipe,
+                options.matches,
+                factors=rows,
+                overlap=band,
+                direction=options.direction or "forward",
+                candidates=64 if options.candidates is None else options.candidates,
+                seed=options.seed,
+                processes=options.processes,
+                on=on,
+                folder=_measured(options),
+            )
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("while choosing pairs; run the same command to resume") from None
+
+
+def _count_in_band(rendered: "RenderedFolder", band: tuple[float, float], direction: Any) -> dict[str, Any]:
+    """How many of the pairs lie in the band, for machines."""
+    import numpy as np
+
+    from setsup.correspondence.banded_pairs import distance_to_band
+    from setsup.correspondence.rendered_pairs import OVERLAP, OVERLAP_BACK
+
+    overlap = np.stack([rendered.factors.codes(name)[::2] for name in (OVERLAP, OVERLAP_BACK)], axis=-1)
+    inside = int((distance_to_band(overlap, band, direction) == 0).sum())
+    return {"band": list(band), "direction": direction, "pairs": len(overlap), "in_band": inside}
 
 
 # -- what is said ------------------------------------------------------------------------------------------------------
@@ -168,6 +264,9 @@ def _words(about: Mapping[str, Any]) -> Iterator[str]:
     yield f"rendered by {about['renderer']}, {about['drawn_now']:,} now"
     if about["left_out"]:
         yield f"{about['left_out']:,} rows could not be rendered and are omitted; see {about['folder']}/failed.json"
+    if "overlap" in about:
+        found = about["overlap"]
+        yield "overlap {:g} to {:g}: {:,} of {:,} pairs".format(*found["band"], found["in_band"], found["pairs"])
     factors = [f"{name} {levels or '~'}" for name, levels in about["factors"].items()]
     yield f"factors: {', '.join(factors)}"
     yield f"modalities: {', '.join(about['modalities'])}; cameras, and names of instances"

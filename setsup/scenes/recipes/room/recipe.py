@@ -63,7 +63,9 @@ class Room:
     """Rooms with objects, each seen by pairs of cameras; see the module for what is published.
 
     The factors are ``room``, ``pair`` and ``side``: the two views of a pair are the two rows that agree in room and
-    pair. Everything is a function of seed, room, pair and side; whether a position is free is decided by rays in
+    pair. A row may have the factor ``candidate`` as well, 0 by default: each of its numbers draws the two cameras of
+    the pair again, from the same distribution, and :func:`setsup.correspondence.pair_table` chooses one by overlap.
+    Everything is a function of seed, room, pair, candidate and side; whether a position is free is decided by rays in
     float32, so that a processor that traces differently could tip a draw.
 
     Parameters
@@ -117,6 +119,7 @@ class Room:
     name = "room"
     scene_factors = ("room",)
     pair_factors = ("room", "pair")
+    candidate_factor = "candidate"
 
     def __post_init__(self) -> None:
         """Check all options."""
@@ -206,10 +209,13 @@ class Room:
 
         """
         built, pair = self._built(values), self._level(values, "pair", self.pairs)
-        cameras = built.pairs.get(pair)
+        candidate = self._level(values, "candidate", _MOST) if "candidate" in values else 0
+        cameras = built.pairs.get((pair, candidate))
         if cameras is None:
             key = fold(fold(stream_key(self.seed, "room cameras"), built.number), pair)
-            cameras = built.pairs[pair] = camera_pair(built.rays, built.space, built.objects, key)
+            if candidate:
+                key = fold(fold(fold(stream_key(self.seed, "room candidates"), built.number), pair), candidate)
+            cameras = built.pairs[pair, candidate] = camera_pair(built.rays, built.space, built.objects, key)
         return cameras
 
     def light_mode(self, values: Mapping[str, Any]) -> str:
@@ -293,7 +299,7 @@ class _Built:
     rays: Rays
     space: Space
     mode: str
-    pairs: dict[int, CameraPair]
+    pairs: dict[tuple[int, int], CameraPair]
 
 
 def _wrong_count(count: object) -> SetsupError:
