@@ -127,6 +127,14 @@ def render(large: bool, mirror: str) -> Work:
     return Work([words, [*words, "--processes", 2]])
 
 
+def render_by_overlap(large: bool, mirror: str) -> Work:
+    """Pairs are measured, and then rendered; half of the runs by two processes."""
+    pytest.importorskip("embreex")
+    words = ["render", "shapes3d", "--out", "out", "--size", 16, 24, "--renderer", "embree", "--overlap", ".5-.8"]
+    words += ["--matches", 600 if large else 120, "--where", "floor_hue == 0.1 and wall_hue == 0.6"]
+    return Work([words, [*words, "--processes", 2]])
+
+
 def overlap_tracks(large: bool, mirror: str) -> Work:
     """Half of the runs by two processes: the bytes are the same."""
     words = ["overlap", "cloud", "--out", "cloud.overlap"]
@@ -171,6 +179,7 @@ WORKS: dict[str, Build] = {
     "prepare, unpacking": prepare_unpacking,
     "prepare, indexing": prepare_indexing,
     "render": render,
+    "render, by overlap": render_by_overlap,
     "overlap, tracks": overlap_tracks,
     "overlap, depth": overlap_depth,
     "fetch": fetch,
@@ -243,7 +252,7 @@ LONG = pytest.mark.long("kills and interruptions")
 
 
 @LONG
-@pytest.mark.parametrize("name", ["prepare", "shard", "fetch", "overlap, depth"])
+@pytest.mark.parametrize("name", ["prepare", "shard", "fetch", "overlap, depth", "render, by overlap"])
 def test_some_kills(tmp_path: Path, mirror: str, name: str) -> None:
     figures = kill_at_moments(tmp_path / "killed", WORKS[name](False, mirror), FEW)
     assert figures.kills == FEW

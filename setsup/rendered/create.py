@@ -9,7 +9,7 @@ from setsup.rendered.folder import read_table
 from setsup.rendered.layout import ABOUT, PROGRESS, TABLE, Layout, Rendering, read_layout
 from setsup.rendered.rows import RowFiles
 
-__all__ = ["UNFINISHED", "open_cache", "settle_layout"]
+__all__ = ["UNFINISHED", "open_cache", "refuse_other_files", "settle_layout"]
 
 UNFINISHED = "{} is not finished: run the same `setsup render` command again to resume"
 
@@ -52,13 +52,22 @@ def _present_layout(folder: Path) -> Layout | None:
         return read_layout(folder)
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
+    refuse_other_files(folder)
+    return None
+
+
+def refuse_other_files(folder: Path) -> None:
+    """Refuse a folder that is neither a rendering nor empty nor missing."""
+    if not folder.exists():
+        return
+    with disk_errors(folder):
         others = sorted(path.name for path in folder.iterdir() if path.name != PROGRESS and ".tmp" not in path.name)
-    if others:
+    # looked for after the other files, which another process creates after it
+    if others and not (folder / ABOUT).exists():
         raise DataError(
             f"{folder} contains other files ({', '.join(others[:3])}{', …' if len(others) > 3 else ''}); choose a new "
             "folder to render to"
         )
-    return None
 
 
 def _begin(folder: Path, layout: Layout) -> None:

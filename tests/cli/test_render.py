@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import setsup as library
+from setsup.correspondence import pair_table
 from setsup.datasets.croissant.rai import ASKED
 from setsup.files import locked
 from setsup.rendered.dataset import RenderedDataset
@@ -201,6 +202,40 @@ def test_rooms(setsup: Run) -> None:
     assert seen <= rooms.names(0).keys()
 
 
+PAIRS = ["shapes3d", "--size", 16, 24, "--renderer", "embree", "--modalities", "image", "status"]
+
+
+def test_pairs_by_overlap(setsup: Run, tmp_path: Path) -> None:
+    words = ["render", *PAIRS, "--matches", 12, "--overlap", ".5-.7", "--seed", 3, "--out", "pairs"]
+    found = setsup(*words)
+    assert found.code == 0
+    assert "overlap 0.5 to 0.7: 12 of 12 pairs" in found.out.splitlines()
+    pairs = open_rendered("pairs")
+    table = pair_table(Shapes3D(size=(16, 24)), 12, overlap=(0.5, 0.7), seed=3)
+    assert pairs.factors.fingerprint == table.fingerprint
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs"]
+    again = setsup(*words, "--json")
+    assert again.json["drawn_now"] == 0
+    assert again.json["overlap"] == {"band": [0.5, 0.7], "direction": "forward", "pairs": 12, "in_band": 12}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs"]
+
+
+def test_pairs_whose_candidates_are_all_outside_the_band_are_counted(setsup: Run) -> None:
+    words = ["--matches", 5, "--overlap", ".01-.02", "--candidates", 2, "--direction", "both", "--out", "pairs"]
+    found = setsup("render", *PAIRS, *words)
+    assert found.code == 0
+    assert "overlap 0.01 to 0.02: 0 of 5 pairs" in found.out.splitlines()
+    assert "5 of 5 pairs have no candidate with overlap 0.01 to 0.02 in both directions among 2" in found.err
+
+
+def test_a_folder_with_other_files_is_refused_before_pairs_are_measured(setsup: Run, tmp_path: Path) -> None:
+    (tmp_path / "pairs").mkdir()
+    (tmp_path / "pairs" / "notes.txt").write_text("mine")
+    words = ["--matches", 12, "--overlap", ".5-.7", "--out", "pairs"]
+    refused(setsup("render", *PAIRS, *words), "pairs contains other files (notes.txt)")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs"]
+
+
 def test_what_it_says_to_do_next_works(setsup: Run) -> None:
     """Two rooms of a hundred: each is in one row."""
     words = ["--rows", 2, "--count", 1, 2, "--size", 12, 16, "--renderer", "embree", "--modalities", "image"]
@@ -331,6 +366,15 @@ def test_who_waits_counts_what_it_drew_itself(setsup: Run, tmp_path: Path) -> No
         (["shapes3d", "--out", "x", "--size", "64"], ["--size requires 2 values", "`--size HEIGHT WIDTH`"]),
         (["shapes3d", "--out", "x", "--size", "0", "5"], ["size must be (height, width)"]),
         (["shapes3d", "--out", "x", "--ranges", "scale=1:2"], ["--ranges requires --rows"]),
+        (["shapes3d", "--out", "x", "--overlap", ".3-.8"], ["--overlap requires --matches N"]),
+        (["shapes3d", "--out", "x", "--matches", "2", "--direction", "both"], ["--direction requires --overlap"]),
+        (["shapes3d", "--out", "x", "--matches", "2", "--candidates", "9"], ["--candidates requires --overlap"]),
+        (["shapes3d", "--out", "x", "--matches", "2", "--overlap", "much"], ["the ends of a band, such as .3-.8"]),
+        (["shapes3d", "--out", "x", "--matches", "2", "--overlap", ".8-.3"], ["--overlap is empty", "0.8 is above"]),
+        (
+            ["shapes3d", "--out", "x", "--matches", "2", "--overlap", ".3-.8", "--candidates", "0"],
+            ["--candidates must be"],
+        ),
         (["shapes3d", "--out", "x", "--rows", "5", "--ranges", "scale=1"], ["expected LOW:HIGH"]),
         (
             ["shapes3d", "--out", "x", "--rows", "5", "--ranges", "size=1:2"],

@@ -194,6 +194,9 @@ def _draw_pairs(
 
     if band is None:
         return pair_table(recipe, options.matches, factors=rows, seed=options.seed)
+    from setsup.rendered.create import refuse_other_files
+
+    refuse_other_files(expanded(options.out))
     names = ("overlap", "direction", "candidates", "seed", "processes", "on")
     with sigterm_as_interrupt(), advised_for_command({name: f"--{name}" for name in names} | {"pairs": "--matches"}):
         try:
