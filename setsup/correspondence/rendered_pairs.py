@@ -189,14 +189,14 @@ def pair_table(
 
     """
     check_arguments(pair_table, locals())
+    if overlap is not None and tolerance:
+        raise SetsupError("tolerance= and overlap= are mutually exclusive; leave out one of them")
     views = FactorTable(recipe.factors) if factors is None else factors
     agree = tuple(getattr(recipe, "pair_factors", recipe.scene_factors))
     sampler = PixelPairSampler(_Views(recipe.name, views, agree), pairs=pairs, tolerance=tolerance, seed=seed)
     added = [Factor(PAIR, Kind.ORDINAL, tuple(range(pairs))), Factor(VIEW, Kind.ORDINAL, (0, 1))]
     search = None
     if overlap is not None:
-        if tolerance:
-            raise SetsupError("tolerance= and overlap= are mutually exclusive; leave out one of them")
         for name, value, least in (("candidates", candidates, 1), ("pixels", pixels, LEAST)):
             check_integer(value, spell_name(name), SetsupError, least)
         band = check_bands(overlap, None, None)["overlap"]

@@ -76,19 +76,23 @@ def pairs_of(table):
 
 
 def check_bands(recipe, views, pairs, band, direction, seed):
-    """All pixels say that pairs lie in the band, up to the sampling error of 192 of them, and what the table says."""
+    """All pixels say what the table says, up to the sampling error of 192; most pairs are in the band."""
     table = pair_table(recipe, pairs, factors=views, overlap=band, direction=direction, seed=seed)
-    said = pairs_of(table)
-    for number in range(pairs):
-        inside = []
+    met = {"forward": lambda one, two: one, "both": lambda one, two: one and two, "either": lambda one, two: one or two}
+    low, high = np.float32(band)
+    chosen = 0
+    for number, said in enumerate(pairs_of(table)):
+        truly = []
         for side in (0, 1):
             true, decided = share(statuses(recipe, table, 2 * number + side, 2 * number + 1 - side))
             n = min(192, decided)
             error = 4 * np.sqrt(true * (1 - true) / n) + 1 / n
-            assert abs(said[number, side] - true) <= error
-            inside.append(band[0] - error <= true <= band[1] + error)
-        assert {"forward": inside[0], "both": all(inside), "either": any(inside)}[direction]
-    return table
+            assert abs(said[side] - true) <= error
+            truly.append(low - error <= true <= high + error)
+        if met[direction](*(low <= one <= high for one in said)):
+            chosen += 1
+            assert met[direction](*truly)
+    assert chosen >= 0.75 * pairs
 
 
 # -- the band ----------------------------------------------------------------------------------------------------------
