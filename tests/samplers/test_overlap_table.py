@@ -163,3 +163,26 @@ def test_columns_that_do_not_fit(bad, tmp_path):
     with pytest.raises(DataError) as raised:
         OverlapTable.open(file)
     assert "\n" not in str(raised.value)
+
+
+def with_pair(first, second):
+    """Columns in which one pair is of other rows."""
+    found = columns()
+    order = np.lexsort((np.r_[found["second"][1:], second], np.r_[found["first"][1:], first]))
+    found["first"] = np.r_[found["first"][1:], first][order]
+    found["second"] = np.r_[found["second"][1:], second][order]
+    return found
+
+
+def test_pairs_are_of_two_views_of_one_scene():
+    views, starts = columns()["views"], columns()["starts"]
+    for second in (views[0], views[starts[1]]):
+        with pytest.raises(DataError, match="a pair is not of two views of one scene"):
+            OverlapTable(**with_pair(views[0], second))
+
+
+def test_views_of_a_scene_are_in_order():
+    found = columns()
+    found["views"] = found["views"][[1, 0, *range(2, len(found["views"]))]]
+    with pytest.raises(DataError, match="the views of a scene are not in order"):
+        OverlapTable(**found)

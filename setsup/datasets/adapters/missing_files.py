@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from setsup.errors import DamagedFile
+from setsup.errors import DamagedFile, short
 from setsup.files.roots import some
 
 __all__ = ["counting_left_out", "refuse_twice", "warn_left_out"]
@@ -53,12 +53,12 @@ def warn_left_out(where: object, what: str, lost: Sequence[str], total: int) -> 
         return
     if len(lost) == total:
         raise DamagedFile(
-            f"{where} contains none of the {total:,} listed {what}, such as {lost[0]}",
+            f"{where} contains none of the {total:,} listed {what}, such as {short(lost[0])}",
             "fetch or unpack the release again, or remove lists that belong to another release",
         )
     if (counted := _counted.get()) is not None:
         counted.append(len(lost))
     _log.warning(
         "%s: %s of the %s listed %s are missing (%s); they are left out",
-        *(where, f"{len(lost):,}", f"{total:,}", what, some(lost)),
+        *(where, f"{len(lost):,}", f"{total:,}", what, some([short(name) for name in lost])),
     )

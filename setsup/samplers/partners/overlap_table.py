@@ -263,14 +263,23 @@ def _unfit(table: OverlapTable) -> str:
     bits = np.diff(table.excluded_starts)
     if not np.isin(bits * 8 - np.diff(table.starts) ** 2, np.arange(8))[bits > 0].all():
         return "a matrix of excluded pairs has another size than its scene"
-    known = np.sort(table.views)
+    by_row = np.argsort(table.views, kind="stable")
+    known = table.views[by_row]
     if views and (known[0] < 0 or known[-1] >= table.about["rows"] or (np.diff(known) == 0).any()):
         return f"its views are not different rows below {table.about['rows']:,}"
+    scene = np.repeat(np.arange(scenes), np.diff(table.starts))
+    if (np.diff(table.views)[np.diff(scene) == 0] < 0).any():
+        return "the views of a scene are not in order"
     order = (np.diff(table.first) > 0) | ((np.diff(table.first) == 0) & (np.diff(table.second) > 0))
     if not order.all():
         return "its pairs are not in order"
-    if pairs and not (np.isin(table.first, known).all() and np.isin(table.second, known).all()):
-        return "a pair names a row that is not among its views"
+    of_pair = []
+    for rows in (table.first, table.second) if pairs else ():
+        if not views or (known[place := np.searchsorted(known, rows).clip(max=views - 1)] != rows).any():
+            return "a pair names a row that is not among its views"
+        of_pair.append(scene[by_row[place]])
+    if pairs and ((table.first == table.second) | (of_pair[0] != of_pair[1])).any():
+        return "a pair is not of two views of one scene"
     with np.errstate(invalid="ignore"):
         if ((table.overlap < 0) | (table.overlap > 1)).any():
             return "an overlap is not from 0 to 1"

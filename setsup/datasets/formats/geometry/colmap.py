@@ -164,8 +164,8 @@ def read_images(read: Callable[[int, int], bytes], label: str) -> dict[str, Colm
         name = head[_IMAGE.size : end].decode("utf-8", "backslashreplace")
         if points > _MOST_POINTS:
             raise DamagedFile(
-                f"{label}: image {name!r} specifies {points:,} points, more than the limit of {_MOST_POINTS:,}; "
-                "expected a binary COLMAP model"
+                f"{label}: image {abbreviate(name)} specifies {points:,} points, more than the limit of "
+                f"{_MOST_POINTS:,}; expected a binary COLMAP model"
             )
         at += end + 9
         add_image(images, name, camera, numbers, (at, OBSERVATION * points), label)
@@ -188,8 +188,8 @@ def add_image(
     `observations` are their offset and length in the file, in bytes.
     """
     if name in images:
-        raise DamagedFile(f"{label} lists the image {name!r} twice; expected each name once", _FIX)
-    images[name] = ColmapImage(camera, _pose(np.array(numbers), f"{label}: image {name!r}"), *observations)
+        raise DamagedFile(f"{label} lists the image {abbreviate(name)} twice; expected each name once", _FIX)
+    images[name] = ColmapImage(camera, _pose(np.array(numbers), f"{label}: image {abbreviate(name)}"), *observations)
 
 
 def _pose(numbers: npt.NDArray[np.float64], label: str) -> npt.NDArray[np.float64]:
@@ -197,7 +197,7 @@ def _pose(numbers: npt.NDArray[np.float64], label: str) -> npt.NDArray[np.float6
     length = float(np.linalg.norm(numbers[:4])) if known else np.nan
     if not abs(length - 1) < 0.01:
         raise DamagedFile(
-            f"{label} has the pose {numbers.tolist()}; expected finite numbers that start with a unit quaternion"
+            f"{label} has the pose {numbers.tolist()}; expected finite numbers that start with a unit quaternion", _FIX
         )
     w, x, y, z = numbers[:4] / length
     # from camera to world: the transpose of the quaternion's rotation

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from setsup.datasets.formats.geometry.colmap import ColmapCamera, ColmapImage, add_camera, add_image, camera_model
-from setsup.errors import DamagedFile
+from setsup.errors import DamagedFile, abbreviate
 
 __all__ = ["parsed", "read_camera_lines", "read_image_lines"]
 
@@ -57,7 +57,9 @@ def read_image_lines(content: bytes, label: str) -> dict[str, ColmapImage]:
         pose = parsed(b" ".join(fields[1 : _IMAGE - 1]), at).tolist()
         add_image(images, name, _integer(fields[_IMAGE - 1], at), pose, (start, len(observed)), at)
         if start + len(observed) >= len(content) and len(observed.split()) % 3:
-            raise DamagedFile(f"{label} ends inside the observations of the image {name!r}: it is truncated", _FIX)
+            raise DamagedFile(
+                f"{label} ends inside the observations of the image {abbreviate(name)}: it is truncated", _FIX
+            )
     _check_count(content, len(images), label)
     return images
 

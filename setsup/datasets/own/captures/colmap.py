@@ -19,7 +19,7 @@ from setsup.datasets.formats.geometry.colmap_text import read_camera_lines, read
 from setsup.datasets.own.captures.finding import join
 from setsup.datasets.own.captures.frames import CaptureFrames, capture_table
 from setsup.datasets.own.captures.maps import read_mask
-from setsup.errors import DamagedFile, DataError, advice
+from setsup.errors import DamagedFile, DataError, abbreviate, advice
 from setsup.files.archives.members import MemberIndex
 
 __all__ = ["ColmapFrames", "open_models"]
@@ -164,7 +164,7 @@ def _read(files: MemberIndex, folder: str) -> tuple[dict[int, ColmapCamera], dic
     for name, image in images.items():
         if image.camera not in cameras:
             raise DamagedFile(
-                f"{label}: image {name!r} refers to the camera {image.camera}, which is not in "
+                f"{label}: image {abbreviate(name)} refers to the camera {image.camera}, which is not in "
                 f"{files.label(cameras_at[0])}",
                 _FIX,
             )

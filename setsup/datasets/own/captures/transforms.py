@@ -149,7 +149,9 @@ def _splits(meta: Mapping[str, Any], label: str) -> dict[str, str]:
             raise DamagedFile(f"{label}: {split}_filenames is {abbreviate(names)}; expected a list of paths", _FIX)
         for name in names:
             if splits.setdefault(name, split) != split:
-                raise DamagedFile(f"{label}: {name!r} is in {splits[name]}_filenames and {split}_filenames", _FIX)
+                raise DamagedFile(
+                    f"{label}: {abbreviate(name)} is in {splits[name]}_filenames and {split}_filenames", _FIX
+                )
     return splits
 
 
