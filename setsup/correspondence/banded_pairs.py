@@ -6,6 +6,7 @@ in the band is uniform over those that are in it. Overlaps are measured as :func
 with the same sample pixels: it finds the same values for the rows of the finished table.
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
@@ -113,9 +114,11 @@ def find_pairs(search: Search, groups: Sequence[Rows], work: Work) -> BandedPair
     return BandedPairs(*(np.concatenate([part[name] for part in parts])[back] for name in BandedPairs._fields))
 
 
-def work_settings(search: Search) -> dict[str, Any]:
+def work_settings(search: Search, groups: Sequence[Rows]) -> dict[str, Any]:
     """All that the results of units of work depend on, for files that keep them."""
+    of_pairs = np.array([rows[0] for rows in groups], "<i8")  # groups share no row
     return {
+        "groups": hashlib.sha256(of_pairs.tobytes()).hexdigest(),
         "recipe": search.recipe.key,
         "views": search.views.fingerprint,
         **{name: getattr(search, name) for name in ("direction", "candidates", "pixels", "seed")},

@@ -108,7 +108,8 @@ def excluded_pairs(poses: Sequence[Pose]) -> Bools:
     centres -= centres.mean(axis=0)
     # of each first view: the corners of its frustum, the nearer ones first
     corners = (centres[:, None, None] + rays[:, None] * spans[:, :, None, None]).reshape(count, 8, 3)
-    size = float(np.sqrt((corners**2).sum(axis=2).max()))
+    # from the middle of the centres to the farthest corner or centre: a camera may be far from all that it shows
+    size = float(np.sqrt(max((corners**2).sum(axis=2).max(), (centres**2).sum(axis=1).max())))
     # of each second view: its pyramid, one without end cut where all that others show lies before
     ends = np.where([pose.closed for pose in poses], spans[:, 1], 4 * size)
     tips = np.concatenate([centres[:, None], centres[:, None] + rays * ends[:, None, None]], axis=1)

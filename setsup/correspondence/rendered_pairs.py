@@ -240,7 +240,7 @@ def _find(
         with disk_errors(units):
             units.mkdir(parents=True, exist_ok=True)
         with nullcontext() if on is None else Cluster(on) as cluster:
-            return find_pairs(search, of_pairs, Work(units, work_settings(search), processes, cluster))
+            return find_pairs(search, of_pairs, Work(units, work_settings(search, of_pairs), processes, cluster))
 
 
 def _warn(search: Search, found: BandedPairs) -> None:

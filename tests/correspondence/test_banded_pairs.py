@@ -269,6 +269,15 @@ def test_what_was_measured_is_kept_and_read_again(tmp_path, monkeypatch):
     assert other.fingerprint == pair_table(recipe, 150, overlap=(0.2, 0.8), candidates=4).fingerprint
 
 
+@pytest.mark.long("kills and interruptions")
+def test_what_was_measured_for_other_pairs_is_not_read(tmp_path):
+    """Of 150 pairs, the last unit has pairs of another scene than that of 300."""
+    recipe, how = boards(2), {"overlap": (0.3, 0.8), "candidates": 2}
+    pair_table(recipe, 150, **how, folder=tmp_path / "kept")
+    more = pair_table(recipe, 300, **how, folder=tmp_path / "kept")
+    assert more.fingerprint == pair_table(recipe, 300, **how).fingerprint
+
+
 @pytest.mark.long("worker processes")
 def test_the_same_table_from_two_processes():
     recipe = Room(rooms=3, pairs=4, size=SIZE)

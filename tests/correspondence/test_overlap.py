@@ -377,6 +377,17 @@ def test_excluded_views_share_no_point(closed):
     assert excluded.sum() > 0.8 * (apart & ~np.eye(40, dtype=bool)).sum()
 
 
+def test_narrow_views_of_a_far_object_are_not_excluded():
+    """A circle of cameras whose images show little more than its middle, from where they see one another's surface."""
+    poses = []
+    for turn in np.linspace(0, 2 * np.pi, 12, endpoint=False):
+        axis = -np.array([np.cos(turn), np.sin(turn), 0])
+        side, up = np.array([-axis[1], axis[0], 0]), np.array([0, 0, 1])
+        rays = np.stack([axis + 0.1 * (x * side + y * up) for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1))])
+        poses.append(Pose(-axis, axis, 1.0, rays, np.array([0.95, 1.05]), False, 192))
+    assert not excluded_pairs(poses).any()
+
+
 def test_views_without_enough_pixels_exclude_nothing():
     poses = [pose._replace(sampled=15 if row < 5 else 16) for row, (_, _, pose) in enumerate(orbit(20))]
     excluded = excluded_pairs(poses)

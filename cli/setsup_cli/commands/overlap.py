@@ -83,7 +83,9 @@ class Options(Named):
     tolerance: Annotated[
         float, option("SHARE", "Largest difference of depths, relative, at which a point is visible.")
     ] = 0.01
-    absolute: Annotated[float, option("METRES", "Absolute difference of depths that is allowed in addition.")] = 0.0
+    absolute: Annotated[
+        float, option("METRES", "Largest difference of depths, absolute; the larger of both limits counts.")
+    ] = 0.0
     seed: Annotated[int, option("N", "Random seed of sample pixels and candidates.")] = 0
     overlap: Annotated[str, option("LOW-HIGH", "Band of overlap: of the pairs that are counted and written.")] = _BAND
     pairs: Annotated[

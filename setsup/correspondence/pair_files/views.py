@@ -78,6 +78,11 @@ def _view(dataset: Any, row: int, found: dict[str, Array], skew: bool) -> ViewFi
     where = f"row {row} of {dataset.name}"
     image = _color(np.asarray(found["image"]), where)
     height, width = image.shape[:2]
+    if "distortion" in dataset.modalities and np.any(dataset.fetch(row, ["distortion"])["distortion"]):
+        raise DataError(
+            f"the images of {dataset.name} have lens distortion, which readers of these layouts do not know; open the "
+            f"dataset without {advice('undistort=False', '--option undistort=no')}"
+        )
     if "pose" in found:
         try:
             camera = recorded_camera(found["pose"], found["intrinsics"], height, width)

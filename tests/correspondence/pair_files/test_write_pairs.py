@@ -277,6 +277,14 @@ def test_captures(tmp_path):
         assert np.abs(there - pixels2[at2]).max() < 0.01
 
 
+def test_distorted_images_are_refused(tmp_path):
+    write_colmap(tmp_path / "box", "OPENCV")
+    capture = setsup.open(tmp_path / "box", undistort=False)
+    with pytest.raises(SetsupError, match=r"have lens distortion, .* open the dataset without undistort=False"):
+        write_pairs(capture, overlap(capture), tmp_path / "out", "superglue", overlap=(0, 1))
+    assert not (tmp_path / "out").exists()
+
+
 class WithDepth:
     """A COLMAP model to which depth was added, which shows nothing."""
 

@@ -1,5 +1,6 @@
 """Open a user's own captures: images with cameras by COLMAP, or in ``transforms.json``."""
 
+import logging
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -17,13 +18,15 @@ from setsup.datasets.own.captures.finding import CAMERA_FILES, find_models, find
 from setsup.datasets.own.captures.frames import CaptureFrames, capture_table
 from setsup.datasets.own.captures.maps import read_depth, read_mask
 from setsup.datasets.own.captures.transforms import Frame, read_transforms
-from setsup.errors import DamagedFile, DataError, advice
+from setsup.errors import DamagedFile, DataError, advice, short
 from setsup.files import open_members
 from setsup.files.archives.members import MemberIndex
 from setsup.files.expand_user import expanded
+from setsup.files.roots import some
 
 __all__ = ["open_capture"]
 
+_log = logging.getLogger("setsup")
 _MOST = 1 << 28  # bytes of a JSON
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".PNG", ".JPG", ".JPEG")  # of paths that NeRF lists without one
 _MILLIMETRES = 0.001
@@ -122,6 +125,7 @@ def _open_lists(
     places: dict[str, list[int]] = {"image": [], "depth": [], "mask": []}
     splits: list[str | None] = []
     lost: list[str] = []
+    lost_maps: dict[str, list[str]] = {"depth": [], "mask": []}
     for number, (capture, of_splits) in enumerate(lists.items()):
         for split, file in of_splits.items():
             place = files.place(file)
@@ -137,7 +141,15 @@ def _open_lists(
                 places["image"].append(image)
                 for kind, listed in (("depth", frame.depth), ("mask", frame.mask)):
                     places[kind].append(-1 if listed is None else _find(files, capture, [listed], label)[0])
+                    if listed is not None and places[kind][-1] < 0:
+                        lost_maps[kind].append(listed)
     warn_left_out(files.source, "images", lost, len(lost) + len(frames))
+    for kind, paths in lost_maps.items():
+        if paths:
+            _log.warning(
+                "%s: %s listed %s files are missing (%s); their images have no %s",
+                *(files.source, f"{len(paths):,}", kind, some([short(path) for path in paths]), kind),
+            )
     poses = np.array([frame.pose for frame in frames], np.float32)
     intrinsics = np.zeros((len(frames), 3, 3), np.float32)
     intrinsics[:, [0, 1, 0, 1], [0, 1, 2, 2]] = [frame.lens for frame in frames]

@@ -310,6 +310,16 @@ def test_missing_images(tmp_path, caplog):
     refused(tmp_path, "contains none of the 6 listed images")
 
 
+def test_missing_masks(tmp_path, caplog):
+    write(tmp_path)
+    meta = json.loads((tmp_path / "transforms.json").read_text())
+    for frame in meta["frames"][:2]:
+        frame["mask_path"] = "masks/m.png"
+    (tmp_path / "transforms.json").write_text(json.dumps(meta))
+    assert "object_mask" not in setsup.open(tmp_path).modalities
+    assert "2 listed mask files are missing (masks/m.png, masks/m.png); their images have no mask" in caplog.text
+
+
 def test_an_option_of_colmap(tmp_path):
     write(tmp_path)
     with pytest.raises(DataError, match=r"images='images_4' is an option of COLMAP models, but .* has transforms.json"):
