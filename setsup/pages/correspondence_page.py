@@ -12,7 +12,7 @@ import numpy as np
 
 from setsup.arrays import Array, Reals
 from setsup.correspondence import PixelPairSampler, Status
-from setsup.correspondence.matching import Window, matched
+from setsup.correspondence.matching import Window, find_match
 from setsup.correspondence.rendered_pairs import OWN, PAIR, VIEW
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, SetsupError
@@ -156,7 +156,9 @@ class CorrespondenceSource:
                     f"the view of row {row} has {height:,} × {width:,} pixels, but partners are shown for at most "
                     f"{_LARGEST:,}; open the data with a smaller size"
                 )
-        pairs = matched(self.dataset, row1, row2, Window(0, 0, *sizes[0]), Window(0, 0, *sizes[1]), 1.0, 0)
+        pairs = find_match(self.dataset)(
+            self.dataset, row1, row2, Window(0, 0, *sizes[0]), Window(0, 0, *sizes[1]), 1.0, 0
+        )
         return Partners(pairs.points2.copy(), pairs.status.copy())
 
     def _partners(self, query: Query) -> Answer:

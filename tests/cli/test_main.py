@@ -1,6 +1,7 @@
 import json
 import logging
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -56,7 +57,7 @@ for words in (["--help"], ["--version"], *([subcommand, "--help"] for subcommand
 def test_help_imports_nothing_heavy() -> None:
     done = spawned(*(subcommand for subcommand in subcommands() if subcommand != "train"), probe=PROBE_HELP)
     assert (done.returncode, done.stderr) == (0, "")
-    shown = done.stdout.split("asked ")[1:]
+    shown = re.split("^asked ", done.stdout, flags=re.MULTILINE)[1:]
     assert len(shown) == 2 + len(subcommands()) - 1
     assert all(len(one.splitlines()) > 1 for one in shown)
 

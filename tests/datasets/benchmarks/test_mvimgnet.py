@@ -101,7 +101,7 @@ def test_damaged_models(tmp_path):
         (
             "images.bin",
             images[:12] + bytes(8) + images[20:],
-            "image '026.jpg' has the pose .*; expected finite numbers that start with a unit quaternion; fetch",
+            "image '026.jpg' has the pose .*; expected finite numbers .* unit quaternion; write the model",
         ),
         ("images.bin", b"", "images.bin ends inside an entry"),
     ):
