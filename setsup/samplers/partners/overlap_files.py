@@ -27,7 +27,7 @@ _HEAD = struct.Struct("<8sQ")
 _ALIGNED = 64
 _LARGEST = 1 << 24  # bytes of JSON
 _BLOCK = 1 << 24  # bytes looked at together
-_FIX = "measure the overlaps again"
+_FIX = "remove the file, and measure the overlaps again"
 
 
 def digest_of(about: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:

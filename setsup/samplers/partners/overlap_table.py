@@ -115,7 +115,8 @@ class OverlapTable:
         for name, dtype in _COLUMNS.items():
             object.__setattr__(self, name, np.asarray(getattr(self, name)).astype(dtype, copy=False))
         if wrong := _unfit(self):
-            raise DataError(f"{label} is damaged: {wrong}; measure the overlaps again", file=self.path)
+            remove = "" if self.path is None else "remove the file, and "
+            raise DataError(f"{label} is damaged: {wrong}; {remove}measure the overlaps again", file=self.path)
         object.__setattr__(self, "_order", np.argsort(self.views, kind="stable"))
         if not self.digest:
             object.__setattr__(self, "digest", overlap_files.digest_of(*self._content()))
@@ -224,7 +225,10 @@ class OverlapTable:
         about, arrays, digest = overlap_files.read(file, _COLUMNS)
         for name, kind in _ABOUT.items():
             if not isinstance(about.get(name), kind):
-                raise DataError(f"{file} is damaged: its {name} is {about.get(name)!r}; measure the overlaps again")
+                raise DataError(
+                    f"{file} is damaged: its {name} is {about.get(name)!r}; remove the file, and "
+                    "measure the overlaps again"
+                )
         return cls(**arrays, about=about, path=file, digest=digest)
 
     def _content(self) -> tuple[Mapping[str, Any], dict[str, Array]]:

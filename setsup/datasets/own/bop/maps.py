@@ -43,7 +43,7 @@ def _decode_tiff(content: bytes, label: str) -> Array:
             held = f"has {image.width} × {image.height} pixels (width × height) of the Pillow mode {image.mode}"
     except UnidentifiedImageError:
         held = f"begins with {content[:8]!r}"
-    except Exception as error:  # of whatever Pillow stumbles over
+    except Exception as error:  # Pillow raises many kinds of errors
         why = " ".join(str(error).split()) or type(error).__name__
         raise DamagedFile(f"{label} could not be decoded as TIFF: {why}", _FIX) from error
     raise DamagedFile(f"{label} {held}; {expected}", _FIX)
