@@ -29,7 +29,7 @@ from setsup.datasets import (
 from setsup.datasets.adapters.splits import open_split
 from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
 from setsup.datasets.own.bop.finding import BOP_MARKS
-from setsup.datasets.own.captures.finding import CAPTURE_MARKS
+from setsup.datasets.own.captures.finding import CAPTURE_MARKS, MODEL_FILES
 from setsup.datasets.own.huggingface.hub import HUB_ADDRESS, may_be_on_hub
 from setsup.datasets.own.image_archive import ARCHIVE_ENDINGS, one_tar
 from setsup.datasets.registry import (
@@ -310,11 +310,11 @@ def _is_mark(file: Path) -> bool:
 
 def _holds_cameras(folder: Path) -> bool:
     """Whether a folder is a capture, or has one among its folders."""
-    files = (file for pattern in CAPTURE_MARKS for file in folder.glob(pattern))
-    return any(
-        file.suffix == ".json" or any(file.with_name(f"images{end}").is_file() for end in (".bin", ".txt"))
-        for file in files
-    )
+    for file in (file for pattern in CAPTURE_MARKS for file in folder.glob(pattern)):
+        others = (file.with_name(name) for name in MODEL_FILES if not name.startswith(file.stem))
+        if file.suffix == ".json" or "sparse" in file.parts[-3:-1] or any(other.is_file() for other in others):
+            return True
+    return False
 
 
 def _holds_scenes(folder: Path) -> bool:

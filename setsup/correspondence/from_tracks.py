@@ -91,7 +91,7 @@ def from_tracks(dataset: Any, row1: int, row2: int) -> PixelPairs:
     common = np.flatnonzero(known[at] == ids1) if len(known) else np.empty(0, np.int64)
     points2[common] = pixels2[first[at[common]]]
     status[common] = VISIBLE
-    return PixelPairs(pixels1, points2, xyz, np.full(len(ids1), -1, np.int32), status)
+    return PixelPairs(pixels1, points2, xyz, np.full(len(ids1), -1, np.int32), status, sparse=True)
 
 
 def _observations(dataset: Any, row: int, size: tuple[int, int]) -> tuple[Reals, Rows]:

@@ -30,7 +30,7 @@ __all__ = [
     "find_match",
     "followed",
     "given",
-    "is_sparse",
+    "match_share",
     "matched",
     "recorded",
     "stored",
@@ -64,7 +64,7 @@ class Window(NamedTuple):
 Match = Callable[[Any, int, int, Window, Window, float, int], PixelPairs]
 """Function of a dataset, two rows, a window of either's view, a share of the pixels of the first, and a key.
 
-The pixels of pairs are those of the windows.
+The pixels of pairs are those of the windows. Of pairs that are `sparse`, the share is one of the known pixels.
 """
 
 
@@ -101,9 +101,18 @@ def find_match(dataset: Any) -> Match:
     )
 
 
-def is_sparse(dataset: Any, match: Match) -> bool:
-    """Whether pairs say nothing of other pixels, so that these are neither positive nor negative."""
-    return (find_match(dataset) if match is matched else match) is tracked
+def match_share(
+    match: Match, dataset: Any, rows: Sequence[int], windows: Sequence[Window], fraction: float, key: int
+) -> tuple[PixelPairs, float | None]:
+    """Pairs of two rows, and `share` of :func:`setsup.correspondence.partners`: `fraction` of sparse pairs.
+
+    Sparse pairs are all returned: what `match` leaves out would look like a pixel without a pair.
+    """
+    (row1, row2), (window1, window2) = rows, windows
+    pairs = match(dataset, row1, row2, window1, window2, fraction, key)
+    if not pairs.sparse:
+        return pairs, None
+    return (pairs if fraction == 1 else match(dataset, row1, row2, window1, window2, 1.0, key)), fraction
 
 
 def traced(
@@ -225,8 +234,8 @@ def followed(
     match: Match,
     fraction: float,
     key: int,
-) -> tuple[PixelPairs, list[Bools]]:
-    """Pairs of two rows, carried by a matrix each, and which pixels of either result show its view.
+) -> tuple[PixelPairs, float | None, list[Bools]]:
+    """Pairs and share of :func:`match_share`, carried by a matrix each, and which pixels of the results show a view.
 
     Only the part of a view that its result may show is matched.
 
@@ -254,8 +263,8 @@ def followed(
             y, x = np.mgrid[:height, :width]
             at = planar.carried(np.stack([x, y], axis=-1).reshape(-1, 2), back)
             shown.append(planar.inside(at, *whole).reshape(size))
-    pairs = match(dataset, views[0], views[1], windows[0], windows[1], fraction, key)
-    return pairs.carried(moves[0], moves[1], size, size), shown
+    pairs, share = match_share(match, dataset, views, windows, fraction, key)
+    return pairs.carried(moves[0], moves[1], size, size), share, shown
 
 
 def view_size(dataset: Any, row: int, name: str = "image") -> tuple[int, int]:

@@ -6,7 +6,7 @@ them from recorded depth, :func:`setsup.correspondence.from_tracks` from the poi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
@@ -73,6 +73,9 @@ class PixelPairs:
         Number of the thing that is seen, as in images of instances; −1 for none, or where it is not known.
     status : (n,) uint8
         A :class:`Status` each.
+    sparse : bool
+        Whether the pairs say nothing of other pixels of view 1, as the tracks of a COLMAP model do: these are neither
+        positive nor negative in training. Other pairs are a share of all pixels, drawn at random.
 
     Raises
     ------
@@ -92,6 +95,7 @@ class PixelPairs:
     xyz: Reals
     instance: npt.NDArray[np.int32]
     status: npt.NDArray[np.uint8]
+    sparse: bool = False
 
     def __post_init__(self) -> None:
         """Check the shapes, and keep arrays of the dtypes."""
@@ -159,7 +163,10 @@ class PixelPairs:
                 f"{which.shape}"
             )
         try:
-            return PixelPairs(*(getattr(self, field.name)[which] for field in fields(self)))
+            return PixelPairs(
+                *(self.points1[which], self.points2[which], self.xyz[which]),
+                *(self.instance[which], self.status[which], self.sparse),
+            )
         except IndexError as error:
             raise SetsupError(f"cannot select from {len(self):,} pairs: {error}") from error
 
@@ -191,7 +198,7 @@ class PixelPairs:
         second = planar.carried(self.points2, matrix2)
         left = (self.status != Status.NO_SURFACE) & ~planar.inside(second, height2, width2)
         status = np.where(left, np.uint8(Status.OUTSIDE), self.status)
-        moved = PixelPairs(first, second, self.xyz, self.instance, status)
+        moved = PixelPairs(first, second, self.xyz, self.instance, status, self.sparse)
         return moved.select(planar.inside(first, height1, width1))
 
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from setsup import random
 from setsup.arrays import Rows, Words
 from setsup.checks import check_arguments, check_image_size, check_integer
-from setsup.correspondence.matching import Match, Window, is_sparse, matched, view_size
+from setsup.correspondence.matching import Match, Window, match_share, matched, view_size
 from setsup.correspondence.pixel_pairs import PixelPairs, check_key, flat_pixels, one_per_pixel
 from setsup.correspondence.pixel_partners import Partners, partners
 from setsup.correspondence.planar import inside
@@ -72,7 +72,8 @@ def view_pairs(
     size : (height, width), optional
         Of the windows; with ``windows`` only.
     match : callable
-        What finds pairs; by default in the way that the dataset has them.
+        What finds pairs; by default in the way that the dataset has them. Where its pairs are ``sparse``, only their
+        pixels are valid.
     form : {"chain", "star", "clique"}
         The form of sets of more than two views; :func:`setsup.correspondence.pair_positions` gives their pairs.
 
@@ -90,7 +91,6 @@ def view_pairs(
     """
     check_arguments(view_pairs, locals())
     index, words = _checked(rows, keys, form)
-    sparse = is_sparse(dataset, match)
     corners = _checked_windows(windows, size, len(index))
     drawn = []
     for pair, (row1, row2) in enumerate(index.tolist()):
@@ -103,8 +103,8 @@ def view_pairs(
             )
         sizes = [(window.height, window.width) for window in (view1, view2)]
         pixel_key, partner_key = (int(random.fold(words[pair], word)) for word in (_PIXELS, _PARTNERS))
-        pairs = match(dataset, row1, row2, view1, view2, 1.0 if sparse else fraction, pixel_key)
-        drawn.append(partners(pairs, sizes[0], sizes[1], partner_key, share=fraction if sparse else None))
+        pairs, share = match_share(match, dataset, (row1, row2), (view1, view2), fraction, pixel_key)
+        drawn.append(partners(pairs, sizes[0], sizes[1], partner_key, share=share))
     return Partners.stack(drawn)
 
 

@@ -1,6 +1,7 @@
 """Pixel pairs by the tracks of COLMAP models, beside loops over the lists of which the models were written."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -147,3 +148,27 @@ def test_draws_by_overlap_have_their_common_points(tmp_path) -> None:
         common = {tuple(xyz) for xyz in pairs.xyz[pairs.visible].tolist()}
         assert table.overlap[table.find(first, second)] == np.float32(len(common) / len(distinct))
         assert 0.2 <= len(common) / len(distinct) <= 0.7
+
+
+def test_matches_that_wrap_tracked(tmp_path) -> None:
+    """Whatever calls `tracked`, other pixels are no negatives, and the share is that of known pixels."""
+    Model(tmp_path / "cloud", views=3)
+    capture = setsup.open(tmp_path / "cloud")
+    keys = fold(5, np.arange(2, dtype=np.uint64))
+
+    def few(dataset, row1, row2, window1, window2, fraction, key):
+        pairs = tracked(dataset, row1, row2, window1, window2, fraction, key)
+        return pairs.select(pairs.points1[:, 0] < 40)
+
+    whole = view_pairs(capture, [[0, 1], [2, 1]], keys, fraction=0.3)
+    for match in (partial(tracked), lambda *arguments: tracked(*arguments)):
+        drawn = view_pairs(capture, [[0, 1], [2, 1]], keys, match=match, fraction=0.3)
+        for name in ("partner", "positive", "valid"):
+            np.testing.assert_array_equal(getattr(drawn, name), getattr(whole, name))
+    some = view_pairs(capture, [[0, 1], [2, 1]], keys, match=few, fraction=0.3)
+    inside = np.arange(HEIGHT * WIDTH) % WIDTH < 39
+    assert np.array_equal(some.valid[:, inside], whole.valid[:, inside])
+    assert not some.valid[:, 41:WIDTH].any()
+    assert [np.count_nonzero(each) for each in some.positive] == [
+        math.ceil(0.3 * np.count_nonzero(each) - 1e-9) for each in some.valid
+    ]

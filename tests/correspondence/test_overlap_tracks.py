@@ -154,7 +154,7 @@ def turned_over(folder):
 
 @pytest.mark.parametrize(("change", "words"), [
     (twice("cameras"), "lists the camera 1 twice"), (twice("images"), "lists the image '00.png' twice"),
-    (twice("points3D"), "a point with a repeated number"),
+    (twice("points3D"), "lists the point [0-9]+ twice; expected each number once"),
     (cropped, "is 48 × 50 pixels .* but its camera was calibrated for 48 × 64"), (turned_over, "a unit quaternion"),
 ])  # fmt: skip
 def test_hostile_models(tmp_path, change, words):

@@ -9,7 +9,7 @@ import torch
 from setsup.arrays import Reals, Rows, Size
 from setsup.checks import check_integer
 from setsup.correspondence import planar
-from setsup.correspondence.matching import Match, followed, is_sparse, matched, view_size
+from setsup.correspondence.matching import Match, followed, matched, view_size
 from setsup.correspondence.pixel_partners import Partners, partners
 from setsup.correspondence.set_pairs import Form, pair_positions
 from setsup.correspondence.view_pairs import descriptor_pairs
@@ -139,7 +139,6 @@ class SpatialPairs:
         if images.shape[1] > 2:
             images = images[:, torch.from_numpy(positions).to(images.device)].flatten(0, 1)
         rows = rows[:, positions].reshape(-1, 2)
-        sparse = is_sparse(self.dataset, self.match)
         slots = keyed_slots(batch, self.seed, self.stream, (len(rows), 1))
         size = (int(images.shape[-2]), int(images.shape[-1]))
         if self.size is not None:
@@ -150,8 +149,7 @@ class SpatialPairs:
         drawn = []
         keys = (slots.at(word).keys.tolist() for word in (_PIXELS, _PARTNERS))
         for views, by, pixel_key, partner_key in zip(rows.tolist(), matrices, *keys, strict=True):
-            share = self.keep if sparse else None
-            pairs, shown = followed(self.dataset, views, by, size, self.match, 1.0 if sparse else self.keep, pixel_key)
+            pairs, share, shown = followed(self.dataset, views, by, size, self.match, self.keep, pixel_key)
             drawn.append(partners(pairs, size, size, partner_key, shown=shown[0], shown2=shown[1], share=share))
         stack = Partners.stack(drawn)
         maps = [torch.from_numpy(part).to(images.device) for part in (stack.partner, stack.positive, stack.valid)]
@@ -244,7 +242,7 @@ class SpatialDescriptors:
             strict=True,
         ):
             ground = [number for number, name in self.dataset.names(views[0]).items() if name in self.background]
-            pairs, shown = followed(self.dataset, views, by, size, self.match, 1.0, 0)
+            pairs, _, shown = followed(self.dataset, views, by, size, self.match, 1.0, 0)
             visible = np.where(shown[1], seen.astype(np.int64), -2)  # nothing, whatever an Augment filled it with
             drawn = descriptor_pairs(pairs, visible, size, self.count, int(key), background=ground)
             per_pair.append([drawn.first, drawn.match, drawn.same, drawn.other, drawn.background])

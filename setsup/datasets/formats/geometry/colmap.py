@@ -31,6 +31,7 @@ __all__ = [
     "camera_model",
     "read_cameras",
     "read_images",
+    "read_pose",
 ]
 
 OBSERVATION = 24
@@ -81,8 +82,9 @@ class ColmapCamera:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColmapImage:
-    """An image: the number of its camera, its pose (4, 4), and where in the file its observations are, in bytes."""
+    """An image: its number, that of its camera, its pose (4, 4), and where in the file its observations are: bytes."""
 
+    number: int
     camera: int
     pose: npt.NDArray[np.float64]
     start: int
@@ -150,6 +152,7 @@ def read_images(read: Callable[[int, int], bytes], label: str) -> dict[str, Colm
     most of the file, are not read.
     """
     images: dict[str, ColmapImage] = {}
+    names: dict[int, str] = {}
     at = _COUNT.size
     for _ in range(_count(read(0, _COUNT.size), label)):
         head = read(at, _IMAGE.size + _NAME)
@@ -159,7 +162,7 @@ def read_images(read: Callable[[int, int], bytes], label: str) -> dict[str, Colm
             end = head.find(b"\0", _IMAGE.size)
         if end < 0 or end + 9 > len(head):
             raise _cut_off(label)
-        _, *numbers, camera = _IMAGE.unpack_from(head)
+        number, *numbers, camera = _IMAGE.unpack_from(head)
         (points,) = _COUNT.unpack_from(head, end + 1)
         name = head[_IMAGE.size : end].decode("utf-8", "backslashreplace")
         if points > _MOST_POINTS:
@@ -168,36 +171,38 @@ def read_images(read: Callable[[int, int], bytes], label: str) -> dict[str, Colm
                 f"{_MOST_POINTS:,}; expected a binary COLMAP model"
             )
         at += end + 9
-        add_image(images, name, camera, numbers, (at, OBSERVATION * points), label)
+        image = ColmapImage(number, camera, read_pose(numbers, name, label), at, OBSERVATION * points)
+        add_image(images, names, name, image, label)
         at += OBSERVATION * points
     if images and not read(at - 1, 1):
         raise _cut_off(label)
     return images
 
 
-def add_image(
-    images: dict[str, ColmapImage],
-    name: str,
-    camera: int,
-    numbers: Sequence[float],
-    observations: tuple[int, int],
-    label: str,
-) -> None:
-    """Check an image's quaternion and translation, and add it to those that were read before.
-
-    `observations` are their offset and length in the file, in bytes.
-    """
+def add_image(images: dict[str, ColmapImage], names: dict[int, str], name: str, image: ColmapImage, label: str) -> None:
+    """Add an image to those that were read before, `images` by name and `names` by number; refuse one of either."""
     if name in images:
         raise DamagedFile(f"{label} lists the image {abbreviate(name)} twice; expected each name once", _FIX)
-    images[name] = ColmapImage(camera, _pose(np.array(numbers), f"{label}: image {abbreviate(name)}"), *observations)
+    other = names.setdefault(image.number, name)
+    if other != name:
+        raise DamagedFile(
+            f"{label} lists the images {abbreviate(other)} and {abbreviate(name)} with the number {image.number}; "
+            "expected each number once",
+            _FIX,
+        )
+    images[name] = image
 
 
-def _pose(numbers: npt.NDArray[np.float64], label: str) -> npt.NDArray[np.float64]:
+def read_pose(values: Sequence[float], name: str, label: str) -> npt.NDArray[np.float64]:
+    """Pose of an image, (4, 4), from its quaternion and translation, which are checked."""
+    numbers = np.array(values, np.float64)
     known = (np.abs(numbers) < _FAR).all()
     length = float(np.linalg.norm(numbers[:4])) if known else np.nan
     if not abs(length - 1) < 0.01:
         raise DamagedFile(
-            f"{label} has the pose {numbers.tolist()}; expected finite numbers that start with a unit quaternion", _FIX
+            f"{label}: image {abbreviate(name)} has the pose {numbers.tolist()}; expected finite numbers that start "
+            "with a unit quaternion",
+            _FIX,
         )
     w, x, y, z = numbers[:4] / length
     # from camera to world: the transpose of the quaternion's rotation

@@ -61,6 +61,7 @@ def read_observations(content: bytes, text: bool, label: str) -> tuple[npt.NDArr
         if len(numbers) % 3:
             raise DamagedFile(f"{label} has {len(numbers)} numbers; expected X Y POINT3D_ID of each observation", _FIX)
         pixels, points = numbers.reshape(-1, 3)[:, :2], numbers[2::3]
+        _need_integers(points, label)
     elif len(content) % OBSERVATION:
         raise DamagedFile(f"{label} end inside an observation", _FIX)
     else:
@@ -75,14 +76,23 @@ def read_points(content: bytes, text: bool, label: str) -> ColmapPoints:
     """Read ``points3D.bin``, or ``points3D.txt`` if `text`."""
     rows, views = _text_rows(content, label) if text else _binary_rows(content, label)
     table = np.array(rows, np.float64).reshape(-1, _FIELDS)
-    ids = table[:, 0].astype(np.int64) if np.isfinite(table).all() else None
-    if ids is None or len(np.unique(ids)) < len(ids) or not ((table[:, 4:7] >= 0) & (table[:, 4:7] < 256)).all():
+    if not np.isfinite(table).all() or not ((table[:, 4:7] >= 0) & (table[:, 4:7] < 256)).all():
         raise DamagedFile(
-            f"{label} contains a point with a repeated number, a color outside 0 to 255, or a coordinate that is not "
-            "finite",
-            _FIX,
+            f"{label} contains a point with a color outside 0 to 255, or a coordinate that is not finite", _FIX
         )
+    _need_integers(table[:, 0], label)
+    ids = table[:, 0].astype(np.int64)
+    numbers, counts = np.unique(ids, return_counts=True)
+    if len(numbers) < len(ids):
+        raise DamagedFile(f"{label} lists the point {numbers[counts > 1][0]} twice; expected each number once", _FIX)
     return ColmapPoints(ids, table[:, 1:4], table[:, 4:7].astype(np.uint8), table[:, 7], np.array(views, np.int64))
+
+
+def _need_integers(points: npt.NDArray[np.float64], label: str) -> None:
+    """Refuse numbers of points that are none."""
+    broken = points[np.isfinite(points) & (points != np.rint(points))]
+    if len(broken):
+        raise DamagedFile(f"{label} has the POINT3D_ID {broken[0]:g}; expected an integer", _FIX)
 
 
 def _binary_rows(content: bytes, label: str) -> tuple[list[tuple[float, ...]], list[int]]:

@@ -11,7 +11,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from setsup.datasets.formats.geometry.colmap import ColmapCamera, ColmapImage, add_camera, add_image, camera_model
+from setsup.datasets.formats.geometry.colmap import (
+    ColmapCamera,
+    ColmapImage,
+    add_camera,
+    add_image,
+    camera_model,
+    read_pose,
+)
 from setsup.errors import DamagedFile, abbreviate
 
 __all__ = ["parsed", "read_camera_lines", "read_image_lines"]
@@ -43,6 +50,7 @@ def read_camera_lines(content: bytes, label: str) -> dict[int, ColmapCamera]:
 def read_image_lines(content: bytes, label: str) -> dict[str, ColmapImage]:
     """Read ``images.txt``: the images by name; errors as those of binary files."""
     images: dict[str, ColmapImage] = {}
+    names: dict[int, str] = {}
     lines = enumerate(_lines(content), 1)
     for line, (_, text) in lines:
         if not text.strip() or text.lstrip().startswith(b"#"):
@@ -54,8 +62,9 @@ def read_image_lines(content: bytes, label: str) -> dict[str, ColmapImage]:
             )
         name = fields[_IMAGE].rstrip().decode("utf-8", "backslashreplace")
         _, (start, observed) = next(lines, (0, (len(content), b"")))
-        pose = parsed(b" ".join(fields[1 : _IMAGE - 1]), at).tolist()
-        add_image(images, name, _integer(fields[_IMAGE - 1], at), pose, (start, len(observed)), at)
+        pose = read_pose(parsed(b" ".join(fields[1 : _IMAGE - 1]), at).tolist(), name, at)
+        number, camera = (_integer(fields[place], at) for place in (0, _IMAGE - 1))
+        add_image(images, names, name, ColmapImage(number, camera, pose, start, len(observed)), at)
         if start + len(observed) >= len(content) and len(observed.split()) % 3:
             raise DamagedFile(
                 f"{label} ends inside the observations of the image {abbreviate(name)}: it is truncated", _FIX

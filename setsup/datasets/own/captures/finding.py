@@ -9,12 +9,26 @@ A *capture* is a folder of images with the cameras of one or more scenes. Its CO
 
 from setsup.files.archives.members import MemberIndex
 
-__all__ = ["CAMERA_FILES", "CAPTURE_MARKS", "SPLITS", "TRANSFORMS", "find_models", "find_transforms", "join"]
+__all__ = [
+    "CAMERA_FILES",
+    "CAPTURE_MARKS",
+    "MODEL_FILES",
+    "SPLITS",
+    "TRANSFORMS",
+    "find_incomplete",
+    "find_models",
+    "find_transforms",
+    "join",
+]
 
 SPLITS = ("train", "val", "test")
 TRANSFORMS = "transforms.json"
 CAMERA_FILES = "cameras.bin and images.bin (or .txt) of a COLMAP model, or transforms.json"
 """What messages ask for."""
+
+_LISTS = ("cameras", "images")
+_ENDINGS = ("bin", "txt")
+_SPARSE = ("sparse/", "sparse/[0-9]*/")
 
 CAPTURE_MARKS = tuple(
     f"{folder}{name}"
@@ -22,13 +36,20 @@ CAPTURE_MARKS = tuple(
     for name in (
         TRANSFORMS,
         *(f"transforms_{split}.json" for split in SPLITS),
-        *(f"{model}cameras.{end}" for model in ("", "sparse/", "sparse/[0-9]*/") for end in ("bin", "txt")),
-        *(f"colmap/sparse/{model}cameras.{end}" for model in ("", "[0-9]*/") for end in ("bin", "txt")),
+        *(
+            f"{model}{kind}.{end}"
+            for model in ("", *_SPARSE, *(f"colmap/{sparse}" for sparse in _SPARSE))
+            for kind in _LISTS
+            for end in _ENDINGS
+        ),
     )
 )
-"""Patterns of files by which a capture is recognized, or a folder of captures; ``cameras`` has ``images`` beside it."""
+"""Patterns of files by which a capture is recognized, or a folder of captures."""
 
-_MODEL = r"(?P<folder>(?:.*/)?)images\.(?:bin|txt)"
+MODEL_FILES = tuple(f"{kind}.{end}" for kind in (*_LISTS, "points3D") for end in _ENDINGS)
+"""Files of a model: one with such a name may be another list, if none is next to it and it is not in ``sparse``."""
+
+_MODEL = r"(?P<folder>(?:.*/)?)(?:cameras|images)\.(?:bin|txt)"
 _OF_SPLITS = {f"transforms_{split}.json": split for split in SPLITS}
 
 
@@ -38,12 +59,7 @@ def find_models(members: MemberIndex) -> dict[str, dict[str, str]]:
     Numbers are empty for the only model of a capture. Models below another capture are left out, and so are those of
     ``sparse/0`` if ``sparse`` is a model itself, into which they were merged.
     """
-    _, groups = members.matching(_MODEL)
-    folders = [
-        folder
-        for folder in dict.fromkeys(groups["folder"].to_pylist())
-        if any(f"{folder}cameras.{ending}" in members for ending in ("bin", "txt"))
-    ]
+    folders = [folder for folder, lists in _model_lists(members) if len(lists) == len(_LISTS)]
     captures: dict[str, dict[str, str]] = {}
     for folder in folders:
         capture, number = _split(folder)
@@ -54,6 +70,21 @@ def find_models(members: MemberIndex) -> dict[str, dict[str, str]]:
             numbers = sorted(models, key=lambda number: (len(number), number))
             found[capture] = {"": models[numbers[0]]} if not numbers[0] or len(numbers) == 1 else models
     return found
+
+
+def find_incomplete(members: MemberIndex) -> dict[str, str]:
+    """What folders of models lack: those in ``sparse``, or with points, that have one of the two lists."""
+    lacks = {}
+    for folder, lists in _model_lists(members):
+        points = any(f"{folder}points3D.{end}" in members for end in _ENDINGS)
+        if len(lists) == 1 and (points or "sparse" in folder.split("/")[-3:]):
+            [(there, file)] = lists.items()
+            lacking, content = ("images", "poses") if there == "cameras" else ("cameras", "cameras")
+            lacks[folder] = (
+                f"{folder or members.source} has {file}, but neither {lacking}.bin nor {lacking}.txt, which contains "
+                f"the {content} of its images"
+            )
+    return lacks
 
 
 def find_transforms(members: MemberIndex) -> dict[str, dict[str, str]]:
@@ -87,6 +118,18 @@ def join(folder: str, name: str) -> str | None:
         elif part not in ("", "."):
             parts.append(part)
     return "/".join(parts)
+
+
+def _model_lists(members: MemberIndex) -> list[tuple[str, dict[str, str]]]:
+    """Folders that have lists with the names of a model's, and the names of these files by kind."""
+    _, groups = members.matching(_MODEL)
+    return [
+        (
+            folder,
+            {kind: f"{kind}.{end}" for kind in _LISTS for end in _ENDINGS[::-1] if f"{folder}{kind}.{end}" in members},
+        )
+        for folder in dict.fromkeys(groups["folder"].to_pylist())
+    ]
 
 
 def _split(folder: str) -> tuple[str, str]:

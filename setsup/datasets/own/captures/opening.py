@@ -14,7 +14,7 @@ from setsup.datasets.adapters.image_sources import MemberImages, as_stored
 from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.images import check_size, header
 from setsup.datasets.own.captures.colmap import open_models
-from setsup.datasets.own.captures.finding import CAMERA_FILES, find_models, find_transforms, join
+from setsup.datasets.own.captures.finding import CAMERA_FILES, find_incomplete, find_models, find_transforms, join
 from setsup.datasets.own.captures.frames import CaptureFrames, capture_table
 from setsup.datasets.own.captures.maps import read_depth, read_mask
 from setsup.datasets.own.captures.transforms import Frame, read_transforms
@@ -100,8 +100,13 @@ def open_capture(
             advice(f"cameras={kind!r}", f"--option cameras={kind}") for kind in ("colmap", "transforms")
         )
         raise DataError(f"{folder} contains COLMAP models and transforms.json; choose the cameras with {choices}")
+    incomplete = find_incomplete(files) if cameras != "transforms" else {}
     if models:
+        for lack in incomplete.values():
+            _log.warning("%s; it is left out", lack)
         return open_models(name, files, models, images, size, undistort)
+    if not lists and incomplete:
+        raise DataError(f"{next(iter(incomplete.values()))}; write the model again, or add the file")
     if not lists:
         raise DataError(f"{folder} has no cameras; expected {CAMERA_FILES}; pass the folder that contains them")
     if images is not None:

@@ -267,6 +267,78 @@ def test_a_camera_that_is_listed_twice(tmp_path):
     refused(tmp_path, "lists the camera 5 twice; expected each number once")
 
 
+@pytest.mark.parametrize("text", [False, True])
+def test_a_number_that_is_listed_twice(tmp_path, text):
+    """Of images and of points; observations and tracks would refer to either."""
+    true.put(tmp_path / "images", true.pictures())
+    model = tmp_path / "sparse" / "0"
+    files, end = (true.text_model(), "txt") if text else (true.binary_model(), "bin")
+    one, other = (f"{number} " if text else struct.pack("<I", number) for number in (8, 7))  # of the first two images
+    one, other = (part.encode() if isinstance(part, str) else part for part in (one, other))
+    content = files[f"images.{end}"]
+    at = content.index(b"\n" + other, content.index(b"frame_05")) + 1 if text else content.index(other, 80)
+    images = content[:at] + one + content[at + len(other) :]
+    true.put(model, files | {f"images.{end}": images})
+    refused(
+        tmp_path, "lists the images 'frame_05.png' and 'frame_04.png' with the number 8; expected each number once;"
+    )
+    first, second = (
+        f"\n{true.point_id(at)} ".encode() if text else struct.pack("<Q", true.point_id(at)) for at in (0, 1)
+    )
+    true.put(model, files | changed(files, f"points3D.{end}", second, first))
+    refused(tmp_path, "lists the point 1000 twice; expected each number once; write the model again", everything)
+
+
+def test_points_whose_number_is_no_integer(tmp_path):
+    true.put(tmp_path / "images", true.pictures())
+    files = true.text_model()
+    for name in ("points3D.txt", "images.txt"):
+        true.put(tmp_path / "sparse" / "0", files | changed(files, name, b"1007", b"1007.5"))
+        refused(tmp_path, rf"{name}.* 1007\.5.*; expected an integer", everything)
+
+
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize("model", ["sparse/0", "sparse", "colmap/sparse", "."])
+def test_an_incomplete_model(tmp_path, text, model):
+    """Each lack is named, whether the capture is opened, a folder above it, or the model's own folder."""
+    end = "txt" if text else "bin"
+    files = true.text_model() if text else true.binary_model()
+    for number, (lacking, there, says) in enumerate(
+        (("cameras", "images", "the cameras of its images"), ("images", "cameras", "the poses of its images"))
+    ):
+        capture = tmp_path / f"{number}" / "box"
+        true.put(capture / "images", true.pictures())
+        true.put(capture / model, {name: content for name, content in files.items() if lacking not in name})
+        for folder in (capture, capture / model, capture.parent):
+            if folder == capture.parent and model == "colmap/sparse":
+                continue
+            assert find_kind(folder) == "capture"
+            refused(
+                folder,
+                rf"has {there}\.{end}, but neither {lacking}\.bin nor {lacking}\.txt, which contains {says}; "
+                "write the model again, or add the file",
+            )
+
+
+def test_an_incomplete_model_beside_others(tmp_path, caplog):
+    true.write_colmap(tmp_path)
+    true.put(tmp_path / "sparse" / "1", {"images.bin": true.binary_model()["images.bin"]})
+    check(setsup.open(tmp_path))
+    [line] = caplog.messages
+    assert "sparse/1/ has images.bin, but neither cameras.bin nor cameras.txt" in line
+    assert line.endswith("it is left out")
+
+
+def test_a_folder_of_images_with_a_list(tmp_path):
+    """A list of images has the name of a file of a model."""
+    for name, content in true.pictures().items():
+        true.put(tmp_path / name[:8], {name: content})
+    true.put(tmp_path, {"images.txt": b"1 a.png", "cameras.txt": b""})
+    assert find_kind(tmp_path) == "capture"
+    (tmp_path / "cameras.txt").unlink()
+    assert find_kind(tmp_path) == "images"
+
+
 @pytest.mark.parametrize("size", [(90, 100), (90, 60), (80, 120)])
 def test_images_of_another_size(tmp_path, size):
     true.write_colmap(tmp_path)
