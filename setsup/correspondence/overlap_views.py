@@ -1,5 +1,7 @@
 """Sample pixels of views, and which of their points another view shows: by rays through scenes, or recorded depth."""
 
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
@@ -7,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 
 from setsup import random
-from setsup.arrays import Bools, Bytes, Reals, Rows
+from setsup.arrays import Array, Bools, Bytes, Reals, Rows
 from setsup.correspondence import planar
 from setsup.correspondence.from_depth import compare_depth
 from setsup.correspondence.pixel_pairs import OCCLUDED, OUTSIDE, VISIBLE
@@ -16,10 +18,11 @@ from setsup.correspondence.spatial_rays import exact_rays
 from setsup.errors import SetsupError, advice
 from setsup.scenes.camera import Camera
 
-__all__ = ["Source", "SourceName", "View", "ViewReader", "choose_source"]
+__all__ = ["Source", "SourceName", "View", "ViewReader", "choose_source", "content_digest"]
 
 SourceName = Literal["scenes", "depth", "tracks"]
 
+_SHAPES = ("image", "depth", "distortion")  # modalities that options of opening a dataset change
 _BLOCK = 256  # pixels that are looked at first for a view's sample pixels; then twice as many, and so on
 
 
@@ -91,6 +94,33 @@ def choose_source(dataset: Any, name: SourceName | None) -> SourceName:
         f"{', '.join(lacking(dataset))}; pass a rendered dataset, a folder written by `setsup render`, a dataset with "
         "the modalities depth, pose and intrinsics, or a capture with a COLMAP model"
     )
+
+
+def content_digest(source: Source, row: int) -> str:
+    """Digest of what overlaps depend on and factors do not tell: recipe, shapes, and the first view that is compared.
+
+    The view counts with its depth and camera, or the points that it observes. So options with which a dataset was
+    opened count, such as its size, undistortion and unit of depth.
+    """
+    dataset = source.dataset
+    recipe = getattr(dataset, "recipe", None)
+    key = getattr(dataset, "recipe_key", None) if recipe is None else hashlib.sha256(recipe.key.encode()).hexdigest()
+    known = {name: dataset.modalities[name].to_dict() for name in _SHAPES if name in dataset.modalities}
+    digest = hashlib.blake2b(json.dumps([key, known]).encode(), digest_size=16)
+    for array in _first_view(source, row):
+        digest.update(repr((array.dtype.str, array.shape)).encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _first_view(source: Source, row: int) -> list[Array]:
+    dataset = source.dataset
+    if source.name == "scenes":
+        return []
+    if source.name == "depth":
+        depth, camera = read_frame(dataset, row)
+        return [depth, camera.k, camera.rotation, camera.translation]
+    camera = dataset.fetch(row, ["pose", "intrinsics"])
+    return [np.asarray(dataset.observed(row)), np.asarray(camera["pose"]), np.asarray(camera["intrinsics"])]
 
 
 class _TracedViews:

@@ -26,7 +26,7 @@ from setsup.checks import check_arguments, check_integer, check_number, check_pa
 from setsup.correspondence.overlap_measures import Found, stacked
 from setsup.correspondence.overlap_scenes import STREAM, Plan, measure_scenes
 from setsup.correspondence.overlap_tracks import measure_tracks
-from setsup.correspondence.overlap_views import Source, SourceName, choose_source
+from setsup.correspondence.overlap_views import Source, SourceName, choose_source, content_digest
 from setsup.correspondence.overlap_work import Work
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, SetsupError, advice
@@ -152,7 +152,7 @@ def overlap(
     scenes = _scenes(dataset, agree, rows)
     chosen = choose_source(dataset, source)
     plan = Plan(Source(dataset, chosen, float(tolerance), float(absolute)), int(pixels), int(candidates), int(seed))
-    about = _about(plan, agree)
+    about = _about(plan, agree, int(scenes[0][0]))
     if path is None:
         return _measured(plan, scenes, about, Work(None, {}, processes))
     file = expanded(check_path(path, "the file of overlaps", DataError)).absolute()
@@ -160,7 +160,7 @@ def overlap(
         return _written(plan, scenes, about, file, processes, on)
 
 
-def _about(plan: Plan, agree: list[str]) -> dict[str, Any]:
+def _about(plan: Plan, agree: list[str], first: int) -> dict[str, Any]:
     """What a table says of how it was measured."""
     source = plan.source
     settings: dict[str, Any] = {"scene": agree}
@@ -171,6 +171,7 @@ def _about(plan: Plan, agree: list[str]) -> dict[str, Any]:
     return {
         "dataset": str(source.dataset.name),
         "fingerprint": source.dataset.factors.fingerprint,
+        "content": content_digest(source, first),
         "rows": len(source.dataset.factors),
         "source": source.name,
         "settings": settings,
@@ -191,9 +192,7 @@ def _written(
     clear(file)
     folder = file.with_name(f"{file.name}.units")
     if not file.exists():
-        # what a recipe renders, such as its meshes, is not among the factors
-        recipe = str(getattr(getattr(plan.source.dataset, "recipe", None), "key", ""))
-        digest = hashlib.sha256(b"".join([views.astype("<i8").tobytes(), recipe.encode()])).hexdigest()
+        digest = hashlib.sha256(views.astype("<i8").tobytes()).hexdigest()
         with disk_errors(folder):
             folder.mkdir(exist_ok=True)
         with nullcontext() if on is None else Cluster(on) as cluster:
@@ -202,13 +201,25 @@ def _written(
     found = OverlapTable.open(file)
     if found.about != about or not np.array_equal(found.views, views):
         raise DataError(
-            f"{file} has overlaps of {found.about['dataset']} that were measured by another call; choose another file, "
-            "or remove it",
+            f"{file} has overlaps of {found.about['dataset']} that were measured by another call{_how(found, about)}; "
+            "choose another file, or remove it",
             file=file,
         )
     with disk_errors(folder):
         shutil.rmtree(folder, ignore_errors=True)
     return found
+
+
+def _how(found: OverlapTable, about: dict[str, Any]) -> str:
+    """What distinguishes the call that measured a table, for a message."""
+    if any(found.about.get(name) != about[name] for name in ("dataset", "fingerprint", "rows", "source")):
+        return ", of another dataset or from another source"
+    here, there = about["settings"], found.about["settings"]
+    if names := [name for name in here | there if here.get(name) != there.get(name)]:
+        return f", with other settings ({', '.join(names)})"
+    if found.about.get("content") != about["content"]:
+        return ", of views with equal factors but other content, such as another mesh, size or unit of depth"
+    return ", of other rows"
 
 
 def _scene_factors(dataset: Dataset, scene: str | Sequence[str] | None) -> list[str]:

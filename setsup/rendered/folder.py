@@ -54,6 +54,8 @@ class RenderedFolder(BaseDataset):
         The folder.
     renderer_name : str
         Name of the renderer.
+    recipe_key : str
+        Digest of the key of the recipe.
     pair_factors : tuple of str
         Factors in which two views of one scene agree.
     left_out : int
@@ -69,7 +71,7 @@ class RenderedFolder(BaseDataset):
         self.factors = factors
         self.modalities = dict(layout.modalities)
         self.renderer_name, self.pair_factors = layout.renderer, layout.pair_factors
-        self.left_out = layout.left_out
+        self.recipe_key, self.left_out = layout.key, layout.left_out
         self.classes = {LABELS: layout.classes} if layout.classes else {}
         self._layout = layout
         self._maps: dict[str, Array] = {}

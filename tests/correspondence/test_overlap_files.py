@@ -1,7 +1,10 @@
 """Overlaps that are measured into a file: resumed after an interruption, and the same bytes whoever measures."""
 
+import json
+
 import numpy as np
 import pytest
+from PIL import Image
 
 import setsup
 from setsup.correspondence import overlap, overlap_scenes, overlap_tracks, overlap_work
@@ -9,7 +12,8 @@ from setsup.errors import DataError, SetsupError
 from setsup.jobs import Ray
 from setsup.rendered.dataset import RenderedDataset
 from setsup.samplers.partners.overlap_table import OverlapTable
-from setsup.scenes.recipes import Room
+from setsup.scenes import Mesh
+from setsup.scenes.recipes import ObjectView, Room
 from tests.track_models import Model
 
 
@@ -80,10 +84,77 @@ def test_a_finished_file_is_opened(rooms, tmp_path, monkeypatch):
         assert not counted(context)
         assert overlap(rooms, scene="room", rows=range(8), path=file).digest == first.digest
     assert [one.name for one in tmp_path.iterdir()] == ["rooms.overlap"]
-    for other in ({"rows": range(7)}, {"rows": range(8), "seed": 1}, {"rows": range(8), "pixels": 20}):
-        with pytest.raises(DataError, match=r"rooms.overlap has overlaps of .* another call; choose another file"):
+    for other, words in (
+        ({"rows": range(7)}, "of other rows"),
+        ({"rows": range(8), "seed": 1}, r"with other settings \(seed\)"),
+        ({"rows": range(8), "pixels": 20}, r"with other settings \(pixels\)"),
+        ({"rows": range(8), "source": "depth"}, "of another dataset or from another source"),
+    ):
+        match = f"rooms.overlap has overlaps of .* another call, {words}; choose another file"
+        with pytest.raises(DataError, match=match):
             overlap(rooms, scene="room", path=file, **other)
     assert OverlapTable.open(file).digest == first.digest
+
+
+def one_plate(width):
+    """Views of a plate from eight directions; the recipe has the same factors for plates of any width."""
+    plate = Mesh([[-width, 0, 0], [width, 0, 0], [width, 1, 0], [-width, 1, 0.2]], [[0, 1, 2], [0, 2, 3], [0, 2, 1]])
+    return RenderedDataset(
+        ObjectView({"plate": lambda: plate}, azimuths=range(0, 320, 40), elevations=(20,), size=(24, 32))
+    )
+
+
+def depth_frames(folder):
+    """A capture of three frames with depth in millimetres, in ``transforms.json``."""
+    folder.mkdir()
+    frames = []
+    for number in range(3):
+        Image.new("RGB", (32, 24)).save(folder / f"{number}.png")
+        Image.fromarray(np.full((24, 32), 2000 + number, np.uint16)).save(folder / f"{number}.depth.png")
+        pose = np.eye(4)
+        pose[0, 3] = number / 10
+        frames.append({"file_path": f"{number}.png", "depth_file_path": f"{number}.depth.png",
+                       "transform_matrix": pose.tolist()})  # fmt: skip
+    camera = {"w": 32, "h": 24, "fl_x": 30, "fl_y": 30, "cx": 16, "cy": 12, "k1": 0.01}
+    (folder / "transforms.json").write_text(json.dumps({**camera, "frames": frames}))
+    return folder
+
+
+def other_content(tmp_path):
+    """Datasets with equal factors and other content."""
+    Model(tmp_path / "model")
+    frames = depth_frames(tmp_path / "frames")
+    return {
+        "mesh": (one_plate(1.0), one_plate(3.0)),
+        "size of scenes": (
+            RenderedDataset(Room(rooms=1, size=(24, 32))),
+            RenderedDataset(Room(rooms=1, size=(32, 24))),
+        ),
+        "crop": (setsup.open(tmp_path / "model"), setsup.open(tmp_path / "model", size=(24, 24))),
+        "size of depth": (setsup.open(frames), setsup.open(frames, size=(12, 16))),
+        "unit of depth": (setsup.open(frames), setsup.open(frames, depth_scale=0.01)),
+    }
+
+
+@pytest.mark.parametrize("what", ["mesh", "size of scenes", "crop", "size of depth", "unit of depth"])
+def test_tables_and_units_of_other_content_are_not_taken(what, tmp_path, monkeypatch):
+    """Equal factors do not make equal views: a mesh was edited, or a capture is opened with other options."""
+    one, other = other_content(tmp_path)[what]
+    assert one.factors.fingerprint == other.factors.fingerprint
+    file = tmp_path / "views.overlap"
+    with monkeypatch.context() as context:
+        context.setattr(OverlapTable, "save", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            overlap(one, path=file)
+    wanted = overlap(other)
+    assert overlap(other, path=file).digest == wanted.digest != overlap(one).digest
+    with pytest.raises(DataError, match="of views with equal factors but other content"):
+        overlap(one, path=file)
+    assert overlap(other, path=file).digest == wanted.digest
+
+
+def interrupted(table, path):
+    raise KeyboardInterrupt
 
 
 @pytest.mark.long("kills and interruptions")

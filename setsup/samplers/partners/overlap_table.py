@@ -72,8 +72,9 @@ class OverlapTable:
     excluded, excluded_starts : uint8, int64
         Matrices of excluded pairs, packed to bits; read them with :meth:`is_excluded`.
     about : dict
-        ``dataset``, its name; ``fingerprint`` of its factors; ``rows``, their number; ``source`` of the overlaps,
-        ``scenes``, ``depth`` or ``tracks``; ``settings``.
+        ``dataset``, its name; ``fingerprint`` of its factors; ``content``, a digest of what factors do not tell, such
+        as the meshes of a recipe or the size of images; ``rows``, their number; ``source`` of the overlaps, ``scenes``,
+        ``depth`` or ``tracks``; ``settings``.
     path : Path or None
         The file that the columns are mapped from.
 
