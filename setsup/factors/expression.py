@@ -57,6 +57,8 @@ class Expression:
             raise FactorError(f"invalid expression ({error.msg}){self.hint()}{spot}") from None
         except ValueError as error:
             raise FactorError(f"invalid expression ({error}){self.hint()}: {clip(self.text)}") from None
+        if any("." in name for name in self.names):
+            parsed = _Dotted(self.names).visit(parsed)
         lines = plain.split("\n")
         for node in ast.walk(parsed):
             if isinstance(node, ast.Name):
@@ -64,7 +66,7 @@ class Expression:
                 written = lines[node.lineno - 1].encode()[node.col_offset : node.end_col_offset].decode()
                 exact = written if written in self.names else node.id
                 node.id = quoted.get((node.lineno, node.col_offset), exact)
-            elif is_of_anchor(node):
+            elif is_of_anchor(node) and "." not in node.attr:
                 line, end = node.end_lineno or 1, node.end_col_offset or 0
                 written = lines[line - 1].encode()[:end].decode().rpartition(".")[2].strip()
                 exact = written if written in self.names else node.attr
@@ -141,6 +143,25 @@ def literal(value: Level) -> str:
 def is_of_anchor(node: ast.AST) -> TypeGuard[ast.Attribute]:
     """Whether a node is ``anchor.FACTOR``."""
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == ANCHOR
+
+
+class _Dotted(ast.NodeTransformer):
+    """``a.b`` as one name, where a factor is called that: a field of a struct."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        self._names = names
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        parts, inner = [node.attr], node.value
+        while isinstance(inner, ast.Attribute):
+            parts, inner = [inner.attr, *parts], inner.value
+        if not isinstance(inner, ast.Name):
+            return node
+        rest = ".".join(parts)
+        if inner.id == ANCHOR and rest in self._names:
+            return ast.copy_location(ast.Attribute(inner, rest, ast.Load()), node)
+        name = f"{inner.id}.{rest}"
+        return ast.copy_location(ast.Name(name, ast.Load()), node) if name in self._names else node
 
 
 def _without_backticks(text: str) -> tuple[str, dict[tuple[int, int], str]]:

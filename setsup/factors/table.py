@@ -228,9 +228,10 @@ class FactorTable(FactorColumns):
 
     @classmethod
     def from_arrow(cls, table: Any, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None) -> Self:
-        """Make a table from a ``pyarrow.Table``; columns of binary or nested types are left out.
+        """Make a table from a ``pyarrow.Table``, without binary columns and lists.
 
-        Factors are taken from ``factors``, else from the metadata that :meth:`to_arrow` writes, else inferred.
+        The fields of a struct are columns of their own: ``label.digit`` for ``digit`` in ``label``. Factors are taken
+        from ``factors``, else from the metadata that :meth:`to_arrow` writes, else inferred.
         """
         return cls._of(arrow.from_arrow(table, factors, kinds))
 
@@ -279,12 +280,15 @@ class FactorTable(FactorColumns):
         kinds: Kinds | None = None,
         columns: Sequence[str] | None = None,
     ) -> Self:
-        """Make a table from a Parquet file, of all columns that can be factors or of some."""
+        """Make a table from a Parquet file, of all columns that can be factors or of some.
+
+        The fields of a struct are columns of their own: ``label.digit`` for ``digit`` in ``label``.
+        """
         return cls._of(frames.from_parquet(check_path(path, "a Parquet file", FactorError), factors, kinds, columns))
 
     @classmethod
     def from_pandas(cls, frame: Any, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None) -> Self:
-        """Make a table from a ``pandas.DataFrame``, without its index and columns of binary or nested values.
+        """Make a table from a ``pandas.DataFrame``, without its index, binary columns and lists.
 
         Categories keep their order as levels: ordinal where the categorical is ordered, else nominal.
         """
@@ -299,7 +303,11 @@ class FactorTable(FactorColumns):
 
     @classmethod
     def from_huggingface(cls, dataset: Any, factors: Sequence[Factor] = (), *, kinds: Kinds | None = None) -> Self:
-        """Make a table from the columns of a Hugging Face ``datasets.Dataset`` that hold classes or values."""
+        """Make a table from the columns of a Hugging Face ``datasets.Dataset`` that hold classes or values.
+
+        The fields of a struct are columns of their own: ``label.digit`` for ``digit`` in ``label``; lists are left out,
+        with a warning.
+        """
         return cls._of(huggingface.from_huggingface(dataset, factors, kinds))
 
     def to_huggingface(self) -> Any:

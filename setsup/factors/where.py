@@ -4,7 +4,8 @@ An expression is a subset of Python's grammar: comparisons of factors with value
 ``and``, ``or``, ``not``; ``in`` takes a tuple, list or set. In place of a factor may stand ``count(identity)``, how
 many rows of the table have the same known value as this one, and ``digit % 2``, the remainder of an integer. A name
 that is no identifier, or is one of Python's keywords, is written in backticks, as in pandas: ```age (years)` > 30``; a
-backtick within a name is doubled. An expression is parsed, checked and looked up, never executed.
+backtick within a name is doubled. Identifiers with dots between them, ``label.digit``, need none. An expression is
+parsed, checked and looked up, never executed.
 
 Convention
 ----------

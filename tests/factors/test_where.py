@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from setsup.errors import FactorError
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors.constraint import read_constraint
 from setsup.factors.where import evaluate
 
 SHAPES = ("cube", "ball", "cone")
@@ -552,3 +553,28 @@ def test_grids_of_too_many_rows_are_refused_by_one_sentence(sizes, expression):
     found = str(refused.value)
     assert found.startswith(f"a condition on {len(grid):,} rows requires {len(grid):,} bytes of memory, but only ")
     assert found.endswith(" are available; reduce the rows or levels of the grid")
+
+
+def test_names_with_dots_need_no_backticks():
+    names = ["label.digit", "digit", "label.pose.yaw", "anchor.id", "anchor"]
+    table = FactorTable.from_values({name: [row + 10 * k for row in range(3)] for k, name in enumerate(names)})
+    for expression, rows in [
+        ("label.digit == 1", [1]),
+        ("digit == 11 or label.digit == 2", [1, 2]),
+        ("label . pose.yaw > 20 and label.digit != 2", [1]),
+        ("count(label.digit) == 1", [0, 1, 2]),
+        ("label.digit % 2 == 1", [1]),
+        ("label.digit < digit", [0, 1, 2]),
+        ("`label.digit` in (0, 2)", [0, 2]),
+        ("`anchor.id` == 30", [0]),
+    ]:
+        assert np.flatnonzero(evaluate(expression, table)).tolist() == rows
+    with pytest.raises(FactorError, match="an attribute"):
+        evaluate("label.size == 1", table)
+
+
+def test_names_with_dots_of_the_anchor():
+    table = FactorTable.from_values({"label.digit": [0, 0, 1], "digit": [3, 4, 4]})
+    constraint = read_constraint("label.digit == anchor.label.digit and digit != anchor.digit", table)
+    assert (constraint.equal, constraint.differ) == (("label.digit",), ("digit",))
+    assert constraint.holds(table, [0, 0, 0, 1], [0, 1, 2, 2]).tolist() == [False, True, False, False]

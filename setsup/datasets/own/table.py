@@ -14,8 +14,9 @@ from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.dataset import Modality, of_row
 from setsup.datasets.images import check_size, common_channels
 from setsup.datasets.originals import Original, originals_of, refuse_changed
-from setsup.errors import DataError, advice, did_you_mean, listed, short
+from setsup.errors import DataError, FactorError, advice, did_you_mean, listed, short
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors.io.nested import flat_schema
 from setsup.factors.io.text_file import PARQUET, arrow_source
 from setsup.files import need_readable
 from setsup.files.expand_user import expanded
@@ -170,19 +171,20 @@ def _from_parquet(
     try:
         with arrow_source(path) as source:
             schema = pq.read_schema(source)
+        flat = flat_schema(schema)
+    except FactorError as error:
+        raise DataError(f"{path}: {error}") from None
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{path} could not be read as Parquet: {error}; check that it is complete") from error
     packed = [field.name for field in schema if _holds_images(field.type)]
-    column = _image_column(path, image, schema.names, packed)
-    # of two columns of one name, reading the table tells
-    others = None if column not in packed or len(set(schema.names)) < len(schema.names) else [*schema.names]
-    if others is not None:
-        others.remove(column)
+    inner = [name for name in flat.names if name not in schema.names]
+    column = _image_column(path, image, [*schema.names, *inner], packed)
+    others = [name for name in schema.names if name != column] if column in packed else None
     table = FactorTable.from_parquet(path, factors, kinds=kinds, columns=others)
     if column in packed:
         return table, PackedImages(path, column)
     if column not in table:
-        kind = short(str(schema.field(column).type))
+        kind = short(str((schema if column in schema.names else flat).field(column).type))
         raise DataError(f"{path}: the column {column!r} contains {kind}; expected paths or images")
     return _without(path, table, column), ImageFiles(path, *_texts(table, column))
 

@@ -24,6 +24,7 @@ from setsup.factors.columns import FactorColumns
 from setsup.factors.factor import Factor, Kind, check_factors, level_array
 from setsup.factors.io.distinct import is_usable
 from setsup.factors.io.infer import from_blocks
+from setsup.factors.io.nested import flat_batch, flat_schema
 from setsup.files import written
 from setsup.files.archives.listing import as_numpy
 from setsup.files.mapped import MappedFile
@@ -106,26 +107,24 @@ def from_arrow(
 ) -> FactorColumns:
     """Table from a ``pyarrow.Table``.
 
-    Columns of binary or nested types are left out. Factors are taken from ``factors``, else from the metadata that
-    :func:`to_arrow` writes, else inferred.
+    Structs become a column for each field; binary columns and lists are left out. Factors are taken from ``factors``,
+    else from the metadata that :func:`to_arrow` writes, else inferred.
     """
     import pyarrow as pa
 
     if not isinstance(table, pa.Table | pa.RecordBatch):
         raise FactorError(f"from_arrow expects a pyarrow.Table or RecordBatch, not {type(table).__name__}")
-    names, known = describe_schema(table.schema, factors, {} if kinds is None else kinds)
-    say_left_out("the Arrow table", {field.name: field.type for field in table.schema if field.name not in names})
+    schema = flat_schema(table.schema)
+    names, known = describe_schema(schema, factors, {} if kinds is None else kinds)
+    say_left_out("the Arrow table", {field.name: field.type for field in schema if field.name not in names})
     whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
-    return from_blocks(whole.select(names).to_batches, names, known, kinds)
+    return from_blocks(lambda: (flat_batch(batch, names) for batch in whole.to_batches()), names, known, kinds)
 
 
 def describe_schema(
     schema: Any, factors: Sequence[Factor], kinds: Mapping[str, Kind | str]
 ) -> tuple[list[str], list[Factor]]:
-    """Columns of an Arrow schema that can be factors, and the factors that are given or in its metadata."""
-    for index, name in enumerate(schema.names):
-        if name in schema.names[:index]:
-            raise FactorError(f"two columns have the name {name!r}; rename one")
+    """Columns of a flat Arrow schema that can be factors, and the factors that are given or in its metadata."""
     names = [field.name for field in schema if is_usable(field.type)]
     declared = {factor.name for factor in check_factors(factors)} | check_mapping(kinds, "kinds", FactorError).keys()
     try:

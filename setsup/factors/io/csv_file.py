@@ -9,9 +9,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from setsup.errors import DataError, abbreviate
+from setsup.errors import DataError, FactorError, abbreviate
 from setsup.factors.io.delimiters import find_delimiter, read_header
 from setsup.factors.io.encoding import Commas
+from setsup.factors.io.nested import check_count
 from setsup.factors.io.text_file import LINE, TextFile, arrow_source, explain_errors, not_utf8
 
 __all__ = ["CsvFile"]
@@ -122,9 +123,15 @@ def _check_header(path: Path, header: list[str], delimiter: str, below: str) -> 
             f"{path} has no header: its first line is {abbreviate(delimiter.join(header))}; start the file with "
             f"column names, such as image,label{spaced}"
         )
+    try:
+        check_count(len(header))
+    except FactorError as error:
+        raise DataError(f"{path}: {error}") from None
+    seen: set[str] = set()
     for index, name in enumerate(header):
-        if name in header[:index]:
+        if name in seen:
             raise DataError(f"{path}: two columns have the name {name!r}; rename one")
+        seen.add(name)
         if not name and (index or len(header) == 1):
             raise DataError(f"{path}: column {index} (counting from 0) has no name in the header; add a name")
 

@@ -32,6 +32,7 @@ from setsup.factors.io.csv_file import CsvFile
 from setsup.factors.io.distinct import is_usable
 from setsup.factors.io.infer import Blocks, Store, arrow_array, from_blocks
 from setsup.factors.io.json_lines import JsonLines
+from setsup.factors.io.nested import flat_batch, flat_schema
 from setsup.factors.io.text_file import arrow_source, ending
 from setsup.files import cache_folder, disk_errors
 from setsup.files.builds import build_once
@@ -60,7 +61,8 @@ def from_csv(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None) ->
     """Table from a text file: CSV with a header line, or JSON lines."""
     path = Path(path)
     if ending(path) in (".jsonl", ".ndjson"):
-        rows = JsonLines.of(path)
+        with _name_file(path):
+            rows = JsonLines.of(path)
         say_left_out(path, dict.fromkeys(rows.nested, "lists or objects"))
         return _of_file(path, rows.blocks, rows.names, factors, kinds, size=rows.text.size)
     file = CsvFile.of(path)
@@ -72,7 +74,7 @@ def from_csv(path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None) ->
 def from_parquet(
     path: Path, factors: Sequence[Factor] = (), kinds: Kinds = None, columns: Sequence[str] | None = None
 ) -> FactorColumns:
-    """Table from a Parquet file; binary and nested columns are left out."""
+    """Table from a Parquet file; structs become a column for each field, binary columns and lists are left out."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -81,7 +83,8 @@ def from_parquet(
     def blocks() -> Iterator[Any]:
         # of a long text that repeats, a block of texts would be many times as large as the file
         with arrow_source(path) as source, pq.ParquetFile(source, read_dictionary=texts) as file:
-            yield from file.iter_batches(ROWS, columns=names)
+            for batch in file.iter_batches(ROWS, columns=names):
+                yield flat_batch(batch, names)
 
     def read(packed: Blocks, *given: Any, **more: Any) -> FactorColumns:
         def unpacked() -> Iterator[Any]:
@@ -106,6 +109,7 @@ def from_parquet(
                     if name not in schema.names:
                         raise FactorError(f"unknown column {name!r}{did_you_mean(name, schema.names)}")
                 schema = pa.schema([schema.field(name) for name in columns], schema.metadata)
+            schema = flat_schema(schema)
             names, known = describe_schema(schema, factors, {} if kinds is None else kinds)
             texts = [name for name in names if pa.types.is_string(schema.field(name).type)]
             # equal values take nothing in the file
@@ -115,8 +119,9 @@ def from_parquet(
 
 
 def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None) -> FactorColumns:
-    """Table from a ``pandas.DataFrame``, whose index is left out, as are columns of binary or nested values.
+    """Table from a ``pandas.DataFrame``, whose index is left out, as are columns of binary values and lists.
 
+    Dictionaries become a column for each key.
     Categories keep their order as levels: ordinal where the categorical is ordered, else nominal.
     """
     import pyarrow as pa
@@ -128,6 +133,7 @@ def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None)
     if len(set(names)) != len(names):
         raise FactorError(f"column names of the frame must be unique, not {names}; rename one")
     arrays = {name: arrow_array(name, frame.iloc[:, index]) for index, name in enumerate(names)}
+    arrays = _flat(arrays)
     say_left_out("the frame", {name: array.type for name, array in arrays.items() if not is_usable(array.type)})
     arrays = {name: array for name, array in arrays.items() if is_usable(array.type)}
     known = {factor.name: factor for factor in check_factors(factors)}
@@ -140,6 +146,15 @@ def from_pandas(frame: Any, factors: Sequence[Factor] = (), kinds: Kinds = None)
                 known[name] = Factor(name, Kind.ORDINAL if dtype.ordered else Kind.NOMINAL, levels)
     batch = pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
     return from_blocks(lambda: [batch], list(arrays), list(known.values()), kinds)
+
+
+def _flat(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrow arrays by name, with one for each field of a struct."""
+    import pyarrow as pa
+
+    whole = pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+    names = flat_schema(whole.schema).names
+    return dict(zip(names, flat_batch(whole, names).columns, strict=True))
 
 
 def to_pandas(table: FactorColumns) -> Any:

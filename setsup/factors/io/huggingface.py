@@ -3,7 +3,7 @@
 Convention
 ----------
 Class labels are nominal factors with their names, values are inferred; the fields of a struct are factors named after
-both, ``label_wall_hue`` for ``wall_hue`` in ``label``. What a feature has no place for (kind, unit, period, nesting,
+both, ``label.wall_hue`` for ``wall_hue`` in ``label``. What a feature has no place for (kind, unit, period, nesting,
 role, levels in their order) is kept in its ``id``, as the word setsup and JSON; it stays there in saved datasets, in
 Parquet files, and in the features of a card.
 """
@@ -20,10 +20,11 @@ from setsup.errors import FactorError, imported
 from setsup.factors.columns import FactorColumns
 from setsup.factors.factor import Factor, Kind, check_factors
 from setsup.factors.histograms import count_joint
-from setsup.factors.io.arrow import to_arrow
+from setsup.factors.io.arrow import say_left_out, to_arrow
 from setsup.factors.io.distinct import is_usable
 from setsup.factors.io.frames import ROWS
 from setsup.factors.io.infer import from_blocks
+from setsup.factors.io.nested import flat_name, is_encoded_file
 
 __all__ = [
     "Leaf",
@@ -47,18 +48,26 @@ _MANY = 4096
 
 
 def from_huggingface(
-    dataset: Any, factors: Sequence[Factor] = (), kinds: Mapping[str, Kind | str] | None = None
+    dataset: Any,
+    factors: Sequence[Factor] = (),
+    kinds: Mapping[str, Kind | str] | None = None,
+    quiet: bool = False,
 ) -> FactorColumns:
     """Table from a Hugging Face ``datasets.Dataset``.
 
     Class labels become nominal factors with their names, values are inferred, structs one factor per field; images,
-    lists, arrays and other features are left out. Factors that :func:`to_huggingface` wrote come back as they were.
+    lists, arrays and other features are left out, lists with a warning unless `quiet`. Factors that
+    :func:`to_huggingface` wrote come back as they were.
     """
     datasets = imported("datasets", "hf")
     if not isinstance(dataset, datasets.Dataset):
         fix = "choose a split, such as dataset['train']" if isinstance(dataset, dict) else "load it without streaming"
         raise FactorError(f"from_huggingface expects a datasets.Dataset, not {type(dataset).__name__}; {fix}")
-    columns = {name: leaf for name, leaf in leaves(dataset.features).items() if is_factor(name, leaf[1])}
+    found = leaves(dataset.features)
+    columns = {name: leaf for name, leaf in found.items() if is_factor(name, leaf[1])}
+    lists = {name: _inner(feature) for name, (_, feature) in found.items() if _inner(feature) is not None}
+    if lists and not quiet:
+        say_left_out("the dataset", {name: f"list of {inner}" for name, inner in lists.items()})
     kinds = {} if kinds is None else check_mapping(kinds, "kinds", FactorError)
     declared = {factor.name for factor in check_factors(factors)} | kinds.keys()
     labels = {
@@ -141,13 +150,13 @@ def columns_and_features(table: FactorColumns) -> tuple[dict[str, Any], dict[str
 
 
 def leaves(features: Mapping[str, Any]) -> dict[str, Leaf]:
-    """Features by name, those of structs by the names of column and fields joined by ``_``.
+    """Features by name, those of structs by the names of column and fields joined by a dot.
 
     A struct of ``bytes`` and ``path`` is one feature: an encoded file, as Hugging Face keeps images.
     """
     by_name: dict[str, Leaf] = {}
     for path, feature in _walk(features):
-        name = "_".join(path)
+        name = flat_name(path)
         if name in by_name:
             raise FactorError(
                 f"{'.'.join(by_name[name][0])} and {'.'.join(path)} would both be called {name!r}; rename a column "
@@ -188,6 +197,11 @@ def is_factor(name: str, feature: Any) -> bool:
     )
 
 
+def _inner(feature: Any) -> Any:
+    """Feature of the items of a list; None for another feature."""
+    return feature[0] if isinstance(feature, list) else getattr(feature, "feature", None)
+
+
 def write_note(about: Mapping[str, Any]) -> str:
     """What is kept in the ``id`` of a feature."""
     return _MARK + json.dumps(about, ensure_ascii=False)
@@ -223,7 +237,7 @@ def _leaf_blocks(dataset: Any, paths: Sequence[Sequence[str]]) -> Iterator[list[
 def _walk(features: Mapping[str, Any], outer: tuple[str, ...] = ()) -> Iterator[Leaf]:
     for name, feature in features.items():
         path = (*outer, name)
-        if isinstance(feature, dict) and not {"bytes"} <= feature.keys() <= {"bytes", "path"}:
+        if isinstance(feature, dict) and not is_encoded_file(feature.keys()):
             yield from _walk(feature, path)
         else:
             yield path, feature

@@ -8,6 +8,7 @@ from typing import Any
 
 from setsup.errors import DataError, abbreviate
 from setsup.factors.io.infer import arrow_array
+from setsup.factors.io.nested import check_count, flat_object
 from setsup.factors.io.text_file import LINE, TextFile, explain_errors
 
 __all__ = ["JsonLines"]
@@ -27,9 +28,10 @@ class JsonLines:
     text : TextFile
         The file.
     names : list of str
-        Keys of all lines whose values can be factors, in the order in which they appear.
+        Keys of all lines whose values can be factors, in the order in which they appear; ``a.b`` for the key ``b`` of
+        an object ``a``.
     nested : list of str
-        Keys with lists or objects, which are left out.
+        Keys with lists, or with objects in some lines and other values in others, which are left out.
     large : set of str
         Keys with integers beyond 64 bits, whose digits are read as strings, as in CSV.
 
@@ -44,25 +46,33 @@ class JsonLines:
     def of(cls, path: Path) -> "JsonLines":
         """Find the keys of all lines."""
         text = TextFile.of(path)
-        names: dict[str, bool] = {}
+        lists: dict[str, bool] = {}  # by name, whether a value is a list
+        filled: set[str] = set()  # with another value than null
+        objects: set[str] = set()
         large: set[str] = set()
         rows = 0
         for rows, row in enumerate(_objects(text), 1):  # noqa: B007  the last number counts the rows
-            for name, value in row.items():
-                names[name] = names.get(name, True) and type(value) not in (list, dict)
+            values, within = flat_object(row)
+            objects.update(within)
+            for name, value in values.items():
+                lists[name] = lists.get(name, False) or type(value) in (list, dict)
+                if value is not None and name not in filled:
+                    filled.add(name)
                 if type(value) is int and not -(2**63) <= value < 2**63:
                     large.add(name)
+            check_count(len(lists))
         if not rows:
             raise DataError(f"{path} has no rows; expected a JSON object on each line")
-        nested = [name for name, plain in names.items() if not plain]
-        return cls(text, [name for name, plain in names.items() if plain], nested, frozenset(large))
+        names = [name for name in lists if name not in objects or name in filled]
+        nested = [name for name in names if lists[name] or name in objects]
+        return cls(text, [name for name in names if name not in set(nested)], nested, frozenset(large))
 
     def blocks(self) -> Iterator[Any]:
         """Read the rows from the first on, as Arrow record batches."""
         rows: list[dict[str, Any]] = []
         first = 0
         for row in _objects(self.text):
-            rows.append(row)
+            rows.append(flat_object(row)[0])
             if len(rows) == ROWS:
                 yield self._batch(rows, first)
                 first, rows = first + ROWS, []

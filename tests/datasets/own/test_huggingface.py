@@ -62,12 +62,12 @@ def _photos(**more):
 
 def test_factors_and_pictures():
     data = from_huggingface(_photos())
-    assert data.factors.names == ("subject", "age", "label_wall_hue", "label_shape")
+    assert data.factors.names == ("subject", "age", "label.wall.hue", "label.shape")
     assert data.factors["subject"] == Factor("subject", Kind.NOMINAL, ("joe", "bob", "ann"))
     assert data.factors["age"] == Factor("age", Kind.ORDINAL, (20, 21, 22, 23, 24))
-    assert data.factors["label_wall_hue"].continuous
-    assert data.factors.values("label_shape").tolist() == ["cube"] * 10 + ["ball"] * 10
-    assert np.allclose(data.factors.values("label_wall_hue"), np.arange(ROWS) / 8 + 0.1)
+    assert data.factors["label.wall.hue"].continuous
+    assert data.factors.values("label.shape").tolist() == ["cube"] * 10 + ["ball"] * 10
+    assert np.allclose(data.factors.values("label.wall.hue"), np.arange(ROWS) / 8 + 0.1)
     kind = data.modalities["image"]
     assert (kind.shape, kind.dtype, kind.color) == ((6, 8, 3), "uint8", "srgb")
     assert data.cpu_bound
@@ -162,7 +162,7 @@ def test_every_way_to_hold_a_picture(tmp_path, monkeypatch):
             array=(hf.Array3D((6, 8, 3), "uint8"), list(PIXELS)),
         )
     )
-    assert list(data.modalities) == ["image", "named", "raw", "plain", "views_left", "views_right", "array"]
+    assert list(data.modalities) == ["image", "named", "raw", "plain", "views.left", "views.right", "array"]
     monkeypatch.chdir("/")
     for name, found in data.fetch([[3, 1]]).items():
         assert np.array_equal(found, PIXELS[[[3, 1]]]), name
@@ -263,7 +263,7 @@ def test_arrays_and_lists(caplog):
     assert data.fetch([], ["cube"])["cube"].shape == (0, 2, 3, 4)
     assert data.skipped.keys() == {"ragged", "words"}
     assert "ragged (arrays whose shape (None,) differs between rows)" in caplog.text
-    assert data.factors.names == ("subject", "age", "label_wall_hue", "label_shape")
+    assert data.factors.names == ("subject", "age", "label.wall.hue", "label.shape")
 
 
 def test_missing_values_of_arrays():
@@ -315,8 +315,8 @@ def test_what_is_no_data_set(tmp_path):
         from_huggingface(photos.select_columns(["subject", "age"]))
     with pytest.raises(DataError, match=r"no column that can be used as a factor \(columns: image\)"):
         from_huggingface(photos.select_columns(["image"]))
-    with pytest.raises(FactorError, match=r"label.shape and label_shape would both be called 'label_shape'"):
-        from_huggingface(photos.add_column("label_shape", [0] * ROWS))
+    with pytest.raises(FactorError, match=r"label.shape and label.shape would both be called 'label.shape'"):
+        from_huggingface(photos.add_column("label.shape", [0] * ROWS))
 
 
 def test_rows_without_a_picture_and_missing_files_are_counted(tmp_path):

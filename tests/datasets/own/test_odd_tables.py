@@ -1,6 +1,7 @@
 """Tables as users have them: no header, images that lie elsewhere, nested columns, odd numbers and paths."""
 
 import io
+import json
 import logging
 import os
 import tarfile
@@ -135,10 +136,13 @@ def nested() -> pa.Table:
 
 def test_nested_columns_of_parquet_are_named(tmp_path, caplog):
     pq.write_table(nested(), tmp_path / "x.parquet")
-    assert setsup.open(tmp_path / "x.parquet").factors.names == ("k",)
+    dataset = setsup.open(tmp_path / "x.parquet")
+    assert dataset.factors.names == ("label.digit", "label.slant", "k")
+    assert dataset.factors.values("label.digit").tolist() == [1, 2]
+    assert np.allclose(dataset.factors.values("label.slant"), [0.5, 0.1])
+    assert dataset.where("label.digit == 2 and k > 3").factors.values("k").tolist() == [4]
     (message,) = said(caplog)
-    assert message.startswith(f"{tmp_path / 'x.parquet'} is opened without label (struct<")
-    assert "tags (list<" in message
+    assert message.startswith(f"{tmp_path / 'x.parquet'} is opened without tags (list<")
     assert "emb (fixed_size_list<" in message
     assert "image" not in message
     assert "k (" not in message
@@ -146,14 +150,65 @@ def test_nested_columns_of_parquet_are_named(tmp_path, caplog):
 
 def test_nested_values_of_other_tables_are_named(tmp_path, caplog):
     (tmp_path / "x.jsonl").write_text('{"k": 1, "turns": [1], "box": {"x": 1}}\n{"k": 2, "turns": null}\n')
-    assert setsup.FactorTable.from_csv(tmp_path / "x.jsonl").names == ("k",)
-    table = nested()
-    assert setsup.FactorTable.from_arrow(table).names == ("k",)
-    assert setsup.FactorTable.from_pandas(table.select(["tags", "k"]).to_pandas()).names == ("k",)
+    assert setsup.FactorTable.from_csv(tmp_path / "x.jsonl").names == ("k", "box.x")
+    table, names = nested(), ("label.digit", "label.slant", "k")
+    assert setsup.FactorTable.from_arrow(table).names == names
+    assert setsup.FactorTable.from_pandas(table.select(["tags", "label", "k"]).to_pandas()).names == names
     first, second, third = said(caplog)
-    assert first == f"{tmp_path / 'x.jsonl'} is opened without turns (lists or objects), box (lists or objects)"
+    assert first == f"{tmp_path / 'x.jsonl'} is opened without turns (lists or objects)"
     assert second.startswith("the Arrow table is opened without image (struct<")
     assert third.startswith("the frame is opened without tags (list<")
+
+
+def test_the_columns_of_structs_are_those_of_datasets_flatten(tmp_path, caplog):
+    datasets = pytest.importorskip("datasets")
+    rows = [
+        {"a": {"b": 1, "c": {"d": "x", "e": [1]}}, "f": 0.5},
+        {"a": {"b": None, "c": {"d": "y", "e": []}}, "f": 1.5},
+        {"a": None, "f": 2.5},
+    ]
+    theirs = datasets.Dataset.from_list(rows)
+    flat = theirs.flatten().flatten()
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    theirs.to_parquet(tmp_path / "x.parquet")
+    tables = [
+        setsup.FactorTable.from_csv(tmp_path / "x.jsonl"),
+        setsup.FactorTable.from_parquet(tmp_path / "x.parquet"),
+        setsup.FactorTable.from_arrow(theirs.data.table),
+        setsup.FactorTable.from_huggingface(theirs),
+    ]
+    assert [message.partition("without ")[2].partition(" (")[0] for message in said(caplog)] == ["a.c.e"] * 4
+    for table in tables:
+        assert set(table.names) == {"a.b", "a.c.d", "f"} == set(flat.column_names) - {"a.c.e"}
+        for name in ("a.b", "a.c.d"):
+            told = [None if row[name] is None else row[name] for row in flat]
+            assert [table.row(number)[name] for number in range(3)] == told
+
+
+def test_objects_and_plain_values_under_one_key(tmp_path, caplog):
+    (tmp_path / "x.jsonl").write_text('{"a": 1, "b": null, "c": {}}\n{"a": {"x": 2}, "b": {"y": 3}}\n')
+    table = setsup.FactorTable.from_csv(tmp_path / "x.jsonl")
+    assert table.names == ("a.x", "b.y")
+    assert said(caplog) == [f"{tmp_path / 'x.jsonl'} is opened without a (lists or objects)"]
+
+
+def test_two_columns_of_one_flat_name(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"a.b": 1, "a": {"b": 2}}\n')
+    with pytest.raises(DataError, match=r"x\.jsonl: two values have the name 'a\.b'; rename one"):
+        setsup.open(tmp_path / "x.jsonl")
+    pq.write_table(pa.table({"a.b": [1], "a": [{"b": 2}], "image": ["0.png"]}), tmp_path / "x.parquet")
+    with pytest.raises(DataError, match=r"x\.parquet: two columns have the name 'a\.b'; rename one"):
+        setsup.open(tmp_path / "x.parquet")
+
+
+@pytest.mark.long("fuzzing")
+def test_a_million_columns_are_refused_at_once(tmp_path):
+    names = [f"c{number}" for number in range(1_000_000)]
+    (tmp_path / "x.csv").write_text(",".join(names) + "\n" + ",".join("1" for _ in names) + "\n")
+    (tmp_path / "x.jsonl").write_text(json.dumps(dict.fromkeys(names, 1)) + "\n")
+    for name in ("x.csv", "x.jsonl"):
+        with pytest.raises(DataError, match="it has 1,000,000 columns; expected at most 65,536"):
+            setsup.open(tmp_path / name)
 
 
 def test_plain_tables_say_nothing(tmp_path, caplog):

@@ -20,6 +20,7 @@ from setsup.datasets.originals import Original
 from setsup.datasets.own.huggingface.columns import Arrays, Column, EncodedImages, Leaf, image_column
 from setsup.errors import DataError, did_you_mean, imported
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors.io.huggingface import from_huggingface as read_factors
 from setsup.factors.io.huggingface import is_factor, leaves, read_note
 from setsup.files.expand_user import expanded
 
@@ -73,7 +74,7 @@ def from_huggingface(
 
     - ``ClassLabel``: a nominal factor with its names.
     - ``Value`` of strings, numbers, booleans or dates: a factor, inferred as in :func:`setsup.open_table`.
-    - A struct: its fields, with names such as ``label_wall_hue``.
+    - A struct: its fields, with names such as ``label.wall_hue``.
     - ``Image``, or a struct of ``bytes`` and ``path``: a modality of uint8 images, or (height, width) where an image
       has one channel of more than 8 bits.
     - ``Array2D`` to ``Array5D``, and lists of numbers of fixed length: a modality; an image where it is uint8 of
@@ -88,7 +89,7 @@ def from_huggingface(
         In memory or mapped, or a folder that ``save_to_disk`` wrote. The splits of a dictionary are concatenated, and
         become the levels of the factor ``split``. Load a dataset of the Hub with ``datasets.load_dataset`` first.
     image : str or list of str, optional
-        Columns with images, or fields of structs as in ``views_left``; other columns with images are left out. Columns
+        Columns with images, or fields of structs as in ``views.left``; other columns with images are left out. Columns
         may be named whose feature does not declare images: strings are then paths, binary values encoded images, and
         ``Array2D`` of uint8 grayscale images.
     factors : sequence of Factor
@@ -119,7 +120,7 @@ def from_huggingface(
     ... )
     >>> rows = {"image": [Image.new("L", (4, 3), grey) for grey in (10, 200)], "label": [{"shape": 1}, {"shape": 0}]}
     >>> toys = from_huggingface(datasets.Dataset.from_dict(rows, features=features))
-    >>> toys.factors.values("label_shape").tolist(), toys.fetch([1, 0])["image"].shape
+    >>> toys.factors.values("label.shape").tolist(), toys.fetch([1, 0])["image"].shape
     (['ball', 'cube'], (2, 3, 4, 1))
 
     """
@@ -230,8 +231,9 @@ def _factors(
             f"the dataset has no column that can be used as a factor (columns: {', '.join(fetched)}); add a column of "
             "values"
         )
-    table = FactorTable.from_huggingface(dataset, factors, kinds=kinds)
-    return table.without([name for name in table.names if name in fetched])
+    table = read_factors(dataset, factors, kinds, quiet=True)  # what is left out is said with the other columns
+    kept = [factor for factor in table.factors if factor.name not in fetched]
+    return FactorTable(kept, {factor.name: table.column(factor.name) for factor in kept})
 
 
 def _with_split(table: FactorTable, names: Sequence[str], rows: Sequence[int]) -> FactorTable:
