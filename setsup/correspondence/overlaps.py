@@ -268,7 +268,8 @@ def _table(scenes: list[Rows], found: list[Found], about: dict[str, Any]) -> Ove
         second=pairs[order, 1],
         overlap=measures.overlap[order],
         angle=measures.angle[order],
-        scale=measures.scale[order],
+        # a model may have a point behind a camera that observes it
+        scale=np.where((measures.scale > 0) & np.isfinite(measures.scale), measures.scale, np.nan)[order],
         unknown=measures.unknown[order],
         decided=measures.decided[order],
         views=np.concatenate(scenes),

@@ -202,8 +202,8 @@ def test_a_table_of_tracks_counts_pairs_that_it_does_not_list(capture, tmp_path)
     fields = {name: getattr(table, name) for name in ("first", "second", "overlap", "angle", "scale", "unknown",
                                                       "decided", "views", "sampled", "starts", "counts", "excluded",
                                                       "excluded_starts")}  # fmt: skip
-    with pytest.raises(DataError, match="measured pairs, and it lists"):
+    with pytest.raises(DataError, match=r"scene 0 counts 72 measured pairs, and lists \d+;"):
         OverlapTable(**fields, about={**table.about, "source": "depth"})
     fields["counts"] = np.array([[72, 0, 5, 67]])
-    with pytest.raises(DataError, match="measured pairs, and it lists"):
+    with pytest.raises(DataError, match="scene 0 has tracks, and measured 5 pairs of 72"):
         OverlapTable(**fields, about=table.about)

@@ -43,8 +43,12 @@ def table_of(table, views, seed=0, measured=0.8, excluded=0.1, zero=0.0, unknown
         lost = rng.random(len(ends)) < unknown
         columns.append(np.where(lost, np.nan, (overlap, angle, scale)))
         possible, out = len(rows) * (len(rows) - 1), int((fate == 1).sum())
-        counts.append((possible, out, len(ends), possible - out - len(ends)))
-        bits.append(np.packbits((fate == 1).reshape(-1)))
+        if source == "tracks":  # all others are measured, too, and have no common point
+            counts.append((possible, 0, possible, 0))
+            bits.append(np.zeros(0, np.uint8))
+        else:
+            counts.append((possible, out, len(ends), possible - out - len(ends)))
+            bits.append(np.packbits((fate == 1).reshape(-1)))
     pairs, columns = np.concatenate(pairs), np.concatenate(columns, axis=1)
     order = np.lexsort(pairs.T[::-1])
     pairs, columns = pairs[order], columns[:, order]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from setsup.errors import DataError
+from setsup.samplers.partners import overlap_checks
 from setsup.samplers.partners.overlap_files import digest_of
 from setsup.samplers.partners.overlap_table import OverlapTable
 
@@ -186,3 +187,89 @@ def test_views_of_a_scene_are_in_order():
     found["views"] = found["views"][[1, 0, *range(2, len(found["views"]))]]
     with pytest.raises(DataError, match="the views of a scene are not in order"):
         OverlapTable(**found)
+
+
+def changed(name, place, value):
+    """The columns of :func:`columns`, one value of them changed."""
+    found = columns()
+    found[name] = np.array(found[name])
+    found[name][place] = value
+    return found
+
+
+def moved(here, there):
+    """One pair of the first scene is counted elsewhere."""
+    found = columns()
+    found["counts"][0, [here, there]] += (-1, 1)
+    return found
+
+
+def measured_and_excluded():
+    """A pair that is measured is in the matrix of excluded pairs as well, and counted there."""
+    found = columns()
+    pair = found["first"][0], found["second"][0]
+    scene = int(np.flatnonzero(found["views"] == pair[0])[0] >= found["starts"][1])
+    start, stop = found["starts"][scene : scene + 2]
+    rows = found["views"][start:stop].tolist()
+    a, b = found["excluded_starts"][scene : scene + 2]
+    bits = np.unpackbits(found["excluded"][a:b])
+    bits[rows.index(pair[0]) * len(rows) + rows.index(pair[1])] = 1
+    found["excluded"][a:b] = np.packbits(bits)
+    found["counts"][scene] += (0, 1, 0, -1)
+    return found
+
+
+@pytest.mark.parametrize(("bad", "words"), [
+    (lambda: changed("counts", (0, slice(None)), (130, 50, 40, 40)), "scene 0 counts 130 possible pairs of 132"),
+    (lambda: moved(1, 3), "scene 0 counts .* excluded pairs of"),
+    (lambda: moved(3, 2), "scene 0 counts .* measured pairs, and lists"),
+    (lambda: changed("counts", (0, slice(1, 4)), (-1, 132, 1)), "do not add up"),
+    (lambda: changed("angle", 3, -1.0), "an angle is not from 0 to 180"),
+    (lambda: changed("angle", 3, 181.0), "an angle is not from 0 to 180"),
+    (lambda: changed("angle", 3, np.inf), "an angle is not from 0 to 180"),
+    (lambda: changed("scale", 5, -0.5), "a ratio of scales is not a positive number"),
+    (lambda: changed("scale", 5, np.inf), "a ratio of scales is not a positive number"),
+    (lambda: changed("overlap", 5, np.inf), "an overlap is not from 0 to 1"),
+    (lambda: changed("unknown", 0, 1.5), "a share of unknown sample pixels is not from 0 to 1"),
+    (lambda: changed("decided", 0, -4), "a number of decided sample pixels"),
+    (lambda: changed("decided", 0, 193), "a number of decided sample pixels"),
+    (lambda: changed("decided", 0, 15), "an overlap is known from fewer than 16 decided sample pixels"),
+    (lambda: changed("sampled", 0, -1), "a number of sample pixels is negative"),
+    (lambda: changed("excluded", 0, 255), "row .* is excluded from itself"),
+    (lambda: changed("excluded", -1, columns()["excluded"][-1] | 1), "has bits of no pair"),
+    (measured_and_excluded, "a pair is measured, and excluded as well"),
+    (lambda: columns() | {"about": {**ABOUT, "source": "guesses"}}, "its source is 'guesses'"),
+])  # fmt: skip
+def test_impossible_values_are_refused(bad, words, tmp_path):
+    """In memory, and in a file whose digest is right."""
+    found = bad()
+    with pytest.raises(DataError, match=words):
+        OverlapTable(**found)
+    file = tmp_path / "views.overlap"
+    dtypes = {name: getattr(OverlapTable(**columns()), name).dtype for name in COLUMNS}
+    hostile(file, {name: np.asarray(found[name]).astype(dtypes[name]) for name in COLUMNS}, found["about"])
+    with pytest.raises(DataError, match=f"views.overlap is damaged: .*{words}.*; remove the file") as raised:
+        OverlapTable.open(file)
+    assert "\n" not in str(raised.value)
+
+
+def test_unknown_measures_are_possible():
+    found = columns()
+    for name in ("overlap", "angle", "scale", "unknown"):
+        found[name][2] = np.nan
+    found["decided"][2] = 0
+    assert np.isnan(OverlapTable(**found).overlap[2])
+
+
+def test_tables_are_looked_at_by_blocks(monkeypatch):
+    """Blocks of any size see the same faults, those between two blocks included."""
+    good, pairs = columns(), len(columns()["first"])
+    for block in (1, 2, 7, pairs, pairs + 1):
+        monkeypatch.setattr(overlap_checks, "_PAIRS", block)
+        monkeypatch.setattr(overlap_checks, "_BYTES", block)
+        assert len(OverlapTable(**good)) == pairs
+        for place in range(1, pairs):
+            swapped = np.arange(pairs)
+            swapped[[place - 1, place]] = place, place - 1
+            with pytest.raises(DataError, match="its pairs are not in order"):
+                OverlapTable(**{**good, "first": good["first"][swapped], "second": good["second"][swapped]})

@@ -18,17 +18,9 @@ from setsup.checks import check_path
 from setsup.errors import DataError, SamplerError
 from setsup.factors.columns import FactorColumns
 from setsup.samplers.partners import overlap_files
+from setsup.samplers.partners.overlap_checks import COUNTS, LEAST, TRACKS, find_fault
 
 __all__ = ["COUNTS", "LEAST", "TRACKS", "OverlapTable"]
-
-COUNTS = ("possible", "excluded", "measured", "not_tried")
-"""Columns of the counts of a scene, in pairs."""
-
-LEAST = 16
-"""Decided sample pixels, or observed points, below which an overlap is unknown."""
-
-TRACKS = "tracks"
-"""The source that does not list pairs without a common point."""
 
 _COLUMNS = {
     "first": "<i8", "second": "<i8", "overlap": "<f4", "angle": "<f4", "scale": "<f4", "unknown": "<f4",
@@ -115,7 +107,7 @@ class OverlapTable:
         label = "an overlap table" if self.path is None else str(self.path)
         for name, dtype in _COLUMNS.items():
             object.__setattr__(self, name, np.asarray(getattr(self, name)).astype(dtype, copy=False))
-        if wrong := _unfit(self):
+        if wrong := find_fault({name: getattr(self, name) for name in _COLUMNS}, self.about):
             remove = "" if self.path is None else "remove the file, and "
             raise DataError(f"{label} is damaged: {wrong}; {remove}measure the overlaps again", file=self.path)
         object.__setattr__(self, "_order", np.argsort(self.views, kind="stable"))
@@ -248,49 +240,3 @@ def _reopen(path: Path, digest: str) -> OverlapTable:
     if table.digest != digest:
         raise DataError(f"{path} has changed since it was opened; open it again", file=path)
     return table
-
-
-def _unfit(table: OverlapTable) -> str:
-    """What does not fit together in a table; empty if all does."""
-    pairs, views, scenes = len(table.first), len(table.views), len(table.counts)
-    shapes: dict[str, tuple[int, ...]] = {
-        name: (pairs,) for name in ("first", "second", "overlap", "angle", "scale", "unknown", "decided")
-    }
-    shapes |= {"views": (views,), "sampled": (views,), "starts": (scenes + 1,), "excluded_starts": (scenes + 1,)}
-    shapes |= {"counts": (scenes, len(COUNTS)), "excluded": (len(table.excluded),)}
-    for name, shape in shapes.items():
-        if getattr(table, name).shape != shape:
-            return f"{name} has shape {getattr(table, name).shape}, not {shape}"
-    for name, end in (("starts", views), ("excluded_starts", len(table.excluded))):
-        begins = getattr(table, name)
-        if begins[0] != 0 or begins[-1] != end or (np.diff(begins) < 0).any():
-            return f"{name} does not rise from 0 to {end}"
-    bits = np.diff(table.excluded_starts)
-    if not np.isin(bits * 8 - np.diff(table.starts) ** 2, np.arange(8))[bits > 0].all():
-        return "a matrix of excluded pairs has another size than its scene"
-    by_row = np.argsort(table.views, kind="stable")
-    known = table.views[by_row]
-    if views and (known[0] < 0 or known[-1] >= table.about["rows"] or (np.diff(known) == 0).any()):
-        return f"its views are not different rows below {table.about['rows']:,}"
-    scene = np.repeat(np.arange(scenes), np.diff(table.starts))
-    if (np.diff(table.views)[np.diff(scene) == 0] < 0).any():
-        return "the views of a scene are not in order"
-    order = (np.diff(table.first) > 0) | ((np.diff(table.first) == 0) & (np.diff(table.second) > 0))
-    if not order.all():
-        return "its pairs are not in order"
-    of_pair = []
-    for rows in (table.first, table.second) if pairs else ():
-        if not views or (known[place := np.searchsorted(known, rows).clip(max=views - 1)] != rows).any():
-            return "a pair names a row that is not among its views"
-        of_pair.append(scene[by_row[place]])
-    if pairs and ((table.first == table.second) | (of_pair[0] != of_pair[1])).any():
-        return "a pair is not of two views of one scene"
-    with np.errstate(invalid="ignore"):
-        if ((table.overlap < 0) | (table.overlap > 1)).any():
-            return "an overlap is not from 0 to 1"
-    if (table.counts[:, 0] != table.counts[:, 1:].sum(axis=1)).any():
-        return "the counts of its scenes do not add up"
-    measured = table.counts[:, 2].sum()
-    if measured < pairs if table.about["source"] == TRACKS else measured != pairs:
-        return f"its scenes have {measured:,} measured pairs, and it lists {pairs:,}"
-    return ""
