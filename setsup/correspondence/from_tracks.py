@@ -5,23 +5,17 @@ model is silent about all others.
 """
 
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from setsup.arrays import Reals, Rows
+from setsup.arrays import Reals
 from setsup.correspondence import planar
-from setsup.correspondence.from_depth import recorded_camera
 from setsup.correspondence.pixel_pairs import OUTSIDE, UNKNOWN, VISIBLE, PixelPairs
-from setsup.correspondence.recorded_frames import has_tracks
-from setsup.errors import DataError, SetsupError
-from setsup.scenes.camera import Camera
+from setsup.correspondence.recorded_frames import has_tracks, row_camera
+from setsup.datasets.adapters.lens_distortion import distort_rays
+from setsup.errors import SetsupError
 
 __all__ = ["from_tracks"]
-
-_MODELS = 8  # whose points are kept
-_read: "WeakKeyDictionary[Any, dict[str, tuple[Rows, Reals]]]" = WeakKeyDictionary()
-"""Numbers and positions of the points of models, by dataset; reading them takes far longer than an image's."""
 
 
 def from_tracks(dataset: Any, row1: int, row2: int) -> PixelPairs:
@@ -39,8 +33,8 @@ def from_tracks(dataset: Any, row1: int, row2: int) -> PixelPairs:
     PixelPairs
         One per keypoint of image 1 that is in the image as it is fetched, in the order of the model's file. VISIBLE
         where image 2 observes the point, too: ``points2`` is the keypoint there, the first one if there are several.
-        Elsewhere, ``points2`` is the projection of the point: OUTSIDE if that is not in image 2, else UNKNOWN. Nothing
-        is OCCLUDED, and ``instance`` is −1.
+        Elsewhere, ``points2`` is the projection of the point, NaN where the lens shows it nowhere: OUTSIDE if that is
+        not in image 2, else UNKNOWN. Nothing is OCCLUDED, and ``instance`` is −1.
 
     Raises
     ------
@@ -80,11 +74,10 @@ def from_tracks(dataset: Any, row1: int, row2: int) -> PixelPairs:
             f"rows {row1} and {row2} of {dataset.name} are of the models {models[0]} and {models[1]}, whose points "
             "have nothing in common; pass two images of one model"
         )
-    pixels1, ids1 = _observations(dataset, row1, _size(dataset, row1))
-    size = _size(dataset, row2)
-    pixels2, ids2 = _observations(dataset, row2, size)
-    xyz = _places(dataset, row1, models[0], ids1)
-    points2, _ = _camera(dataset, row2, size).project(xyz)
+    (pixels1, ids1), (pixels2, ids2) = (dataset.observations(row, shown=True) for row in (row1, row2))
+    cloud, size = dataset.points(row1), _size(dataset, row2)
+    xyz = cloud.xyz[cloud.find(ids1, f"row {row1} of {dataset.name}")]
+    points2 = _project(dataset, row2, size, xyz)
     status = np.where(planar.inside(points2, *size), UNKNOWN, OUTSIDE)
     known, first = np.unique(ids2, return_index=True)
     at = np.minimum(np.searchsorted(known, ids1), max(len(known) - 1, 0))
@@ -92,13 +85,6 @@ def from_tracks(dataset: Any, row1: int, row2: int) -> PixelPairs:
     points2[common] = pixels2[first[at[common]]]
     status[common] = VISIBLE
     return PixelPairs(pixels1, points2, xyz, np.full(len(ids1), -1, np.int32), status, sparse=True)
-
-
-def _observations(dataset: Any, row: int, size: tuple[int, int]) -> tuple[Reals, Rows]:
-    """Pixels and points of an image, without those that are out of it as it is fetched."""
-    pixels, ids = dataset.observations(row)
-    inside = planar.inside(pixels, *size)
-    return pixels[inside], ids[inside]
 
 
 def _size(dataset: Any, row: int) -> tuple[int, int]:
@@ -109,29 +95,14 @@ def _size(dataset: Any, row: int) -> tuple[int, int]:
     return int(height), int(width)
 
 
-def _camera(dataset: Any, row: int, size: tuple[int, int]) -> Camera:
-    found = dataset.fetch(row, ["pose", "intrinsics"])
-    try:
-        return recorded_camera(found["pose"], found["intrinsics"], *size)
-    except SetsupError as error:
-        raise SetsupError(f"row {row} of {dataset.name}: {error}; draw from other rows") from error
-
-
-def _places(dataset: Any, row: int, model: str, ids: Rows) -> Reals:
-    """Positions of points of a model, (n, 3)."""
-    models = _read.setdefault(dataset, {})
-    if model not in models:
-        cloud = dataset.points(row)
-        order = np.argsort(cloud.ids)
-        if len(models) >= _MODELS:
-            models.clear()
-        models[model] = cloud.ids[order], cloud.xyz[order]
-    known, xyz = models[model]
-    at = np.minimum(np.searchsorted(known, ids), max(len(known) - 1, 0))
-    lost = np.flatnonzero(known[at] != ids) if len(known) else np.arange(len(ids))
-    if len(lost):
-        raise DataError(
-            f"row {row} of {dataset.name} observes the point {ids[lost[0]]}, but its model lacks it among its "
-            f"{len(known):,} points; write the files of the model again"
-        )
-    return np.array(xyz[at])
+def _project(dataset: Any, row: int, size: tuple[int, int], xyz: Reals) -> Reals:
+    """Where an image as it is fetched shows points, (n, 2), with the distortion of its lens; NaN where it has none."""
+    camera = row_camera(dataset, row, size, pinhole=False)
+    pixels, _ = camera.project(xyz)
+    if "distortion" in dataset.modalities:
+        known = dataset.fetch(row, ["distortion"])["distortion"].astype(np.float64)
+        coefficients = np.append(known, np.zeros(8 - len(known)))
+        if coefficients.any():
+            rays = (pixels - camera.k[:2, 2]) / camera.k[[0, 1], [0, 1]]
+            pixels = distort_rays(rays, coefficients) * camera.k[[0, 1], [0, 1]] + camera.k[:2, 2]
+    return pixels

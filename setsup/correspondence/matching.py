@@ -109,10 +109,13 @@ def match_share(
     Sparse pairs are all returned: what `match` leaves out would look like a pixel without a pair.
     """
     (row1, row2), (window1, window2) = rows, windows
-    pairs = match(dataset, row1, row2, window1, window2, fraction, key)
+    asked = 1.0 if (find_match(dataset) if match is matched else match) is tracked else fraction
+    pairs = match(dataset, row1, row2, window1, window2, asked, key)
     if not pairs.sparse:
         return pairs, None
-    return (pairs if fraction == 1 else match(dataset, row1, row2, window1, window2, 1.0, key)), fraction
+    if asked < 1:  # by a function that calls `tracked`, which shows only in what it returns
+        pairs = match(dataset, row1, row2, window1, window2, 1.0, key)
+    return pairs, fraction
 
 
 def traced(

@@ -1,6 +1,7 @@
 """Pixel pairs by the tracks of COLMAP models, beside loops over the lists of which the models were written."""
 
 import math
+import pickle
 from functools import partial
 
 import numpy as np
@@ -10,9 +11,11 @@ from scipy.stats import chisquare
 import setsup
 from setsup.correspondence import Status, from_tracks, overlap, tracked, view_pairs
 from setsup.correspondence.matching import Window
+from setsup.datasets.adapters import colmap_tracks
 from setsup.errors import SetsupError
 from setsup.random import fold
 from setsup.samplers import OverlapSampler
+from tests import capture_files as true
 from tests.track_models import FOCAL, SIZE, Model
 
 HEIGHT, WIDTH = SIZE
@@ -172,3 +175,39 @@ def test_matches_that_wrap_tracked(tmp_path) -> None:
     assert [np.count_nonzero(each) for each in some.positive] == [
         math.ceil(0.3 * np.count_nonzero(each) - 1e-9) for each in some.valid
     ]
+
+
+@pytest.mark.parametrize("lens", ["PINHOLE", "OPENCV", "FULL_OPENCV"])
+def test_projections_of_images_as_the_lens_shows_them(tmp_path, lens) -> None:
+    """Points that the second image does not observe are where OpenCV projects them."""
+    true.write_colmap(tmp_path, lens)
+    capture = setsup.open(tmp_path, undistort=False)
+    poses, checked = true.poses(), 0
+    for first, second in ((0, 1), (3, 2), (5, 4)):
+        pairs = from_tracks(capture, first, second)
+        wanted = true.observed(poses[second], lens) - 0.5
+        unknown = np.flatnonzero(pairs.status == Status.UNKNOWN)
+        numbers = [int(np.abs(true.world(true.cloud()) - xyz).sum(axis=1).argmin()) for xyz in pairs.xyz[unknown]]
+        assert numbers == [second]
+        np.testing.assert_allclose(pairs.points2[unknown], wanted[numbers], atol=1e-3)
+        checked += len(unknown)
+    assert checked == 3
+
+
+def test_points_are_read_once_per_model(tmp_path, monkeypatch) -> None:
+    """Selections share what was read, and a pickled copy reads again."""
+    Model(tmp_path / "both" / "a", views=3)
+    Model(tmp_path / "both" / "b", views=3, seed=1)
+    capture = setsup.open(tmp_path / "both")
+    read = []
+    whole = colmap_tracks.read_points
+    monkeypatch.setattr(colmap_tracks, "read_points", lambda *given: (read.append(given[2]), whole(*given))[1])
+    for row1, row2 in ((0, 1), (4, 3), (2, 0), (5, 4)):
+        from_tracks(capture, row1, row2)
+    from_tracks(capture.select([1, 2]), 0, 1)
+    assert len(read) == 2
+    again = from_tracks(pickle.loads(pickle.dumps(capture)), 0, 1)
+    assert len(read) == 3
+    assert np.array_equal(again.points2, from_tracks(capture, 0, 1).points2)
+    with pytest.raises(ValueError, match="read-only"):
+        capture.points(0).xyz[0] = 0

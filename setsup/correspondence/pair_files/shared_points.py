@@ -57,17 +57,12 @@ def find_points(
 def _observed(dataset: Any, views: Rows, pairs: Rows, poses: Reals, most: int | None) -> SharedPoints:
     """Points that both views of each pair observe; they are numbered as in the dataset."""
     cloud = dataset.points(int(views[0]))
-    order = np.argsort(cloud.ids)
-    seen = []
-    for row in views.tolist():
-        pixels, ids = dataset.observations(row)
-        shown = np.isin(ids, dataset.observed(row))
-        seen.append((pixels[shown], ids[shown]))
+    seen = [dataset.observations(row, shown=True) for row in views.tolist()]
     parts = []
     for number, (one, two) in enumerate(pairs.tolist()):
         ids, at1, at2 = np.intersect1d(seen[one][1], seen[two][1], return_indices=True)
         ids, at1, at2 = ids[:most], at1[:most], at2[:most]
-        xyz = cloud.xyz[order[np.searchsorted(cloud.ids, ids, sorter=order)]]
+        xyz = cloud.xyz[cloud.find(ids, f"row {views[one]} of {dataset.name}")]
         depths = [xyz @ poses[view, 2, :3] + poses[view, 2, 3] for view in (one, two)]
         parts.append((np.full(len(ids), number), ids, seen[one][0][at1], seen[two][0][at2], *depths))
     return SharedPoints(*(np.concatenate(column) for column in zip(*parts, strict=True)))
@@ -97,7 +92,7 @@ def _shared(
     for view in np.unique(first).tolist():
         some = first == view
         places, depth1[some] = sampled[view].camera.project(xyz[some])
-        pixels1[some] = np.rint(places)  # sample pixels are whole ones
+        pixels1[some] = np.rint(places)  # sample pixels have integer coordinates
     order = np.argsort(pair, kind="stable")
     return SharedPoints(
         pair[order],

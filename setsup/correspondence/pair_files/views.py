@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from setsup.arrays import Array, Floats, Pixels, Reals, Rows
-from setsup.correspondence.from_depth import recorded_camera
-from setsup.errors import DataError, SetsupError, advice
+from setsup.correspondence.recorded_frames import row_camera
+from setsup.errors import DataError, advice
 
 __all__ = ["ViewFiles", "encode_image", "read_images", "read_views"]
 
@@ -78,18 +78,7 @@ def _view(dataset: Any, row: int, found: dict[str, Array], skew: bool) -> ViewFi
     where = f"row {row} of {dataset.name}"
     image = _color(np.asarray(found["image"]), where)
     height, width = image.shape[:2]
-    if "distortion" in dataset.modalities and np.any(dataset.fetch(row, ["distortion"])["distortion"]):
-        raise DataError(
-            f"the images of {dataset.name} have lens distortion, which readers of these layouts do not know; open the "
-            f"dataset without {advice('undistort=False', '--option undistort=no')}"
-        )
-    if "pose" in found:
-        try:
-            camera = recorded_camera(found["pose"], found["intrinsics"], height, width)
-        except SetsupError as error:
-            raise DataError(f"{where}: {error}; leave the row out with {advice('where=', '--where')}") from error
-    else:
-        camera = dataset.camera(row)
+    camera = row_camera(dataset, row, (height, width), found, option="where=")
     depth = None
     if "depth" in found:
         known = np.asarray(found["depth"], np.float32)

@@ -17,14 +17,14 @@ import numpy.typing as npt
 
 from setsup.arrays import Array, Places, Rows
 from setsup.datasets.adapters.camera_paths import pose_factors
-from setsup.datasets.adapters.colmap_tracks import ColmapModel, ColmapTracks
+from setsup.datasets.adapters.colmap_tracks import ColmapModels, ColmapTracks
 from setsup.datasets.adapters.factor_columns import table_of
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.cached_arrays import cached_array, release_state
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.geometry.colmap import read_cameras, read_images
 from setsup.datasets.images import check_size
-from setsup.errors import DamagedFile, DataError
+from setsup.errors import DamagedFile
 from setsup.factors import Factor, Kind
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
@@ -63,17 +63,6 @@ class MvImgNetFrames(ColmapTracks):
 
     pair_factors = ("category", "sequence")
     """Factors in which the views of a scene agree."""
-
-    _release: MemberIndex
-    _of_row: Rows
-    _files: Places
-
-    def _model_of(self, row: int) -> ColmapModel:
-        images, points = self._files[self._of_row[row]].tolist()
-        if images < 0:
-            path = self.paths([row])[0]
-            raise DataError(f"{self.name}: row {row} ({path}) has no COLMAP model; choose rows with a known pose")
-        return ColmapModel(self._release, images, False, points, False)
 
 
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> MvImgNetFrames:
@@ -131,10 +120,10 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     sizes = np.asarray(cameras["size"], np.int64)
     # cameras are those of the pixels as they are stored
     files, poses = MemberImages(release, places, upright=False), np.asarray(cameras["pose"])
-    found = MvImgNetFrames("mvimgnet", table_of(factors), files, poses, intrinsics, sizes, size, more=more)
-    found._release, found._of_row, found._files = release, of_row, models[:, 1:]
-    found._stretches = np.asarray(cameras["observations"])
-    return found
+    binary = np.zeros((len(models), 2), bool)
+    tracks = ColmapModels(release, models[:, 1:], binary, of_row, np.asarray(cameras["observations"]))
+    table = table_of(factors)
+    return MvImgNetFrames("mvimgnet", table, files, poses, intrinsics, sizes, size, more=more, models=tracks)
 
 
 def _coded(texts: Any, name: Callable[[str], str] = str) -> tuple[tuple[str, ...], Rows]:

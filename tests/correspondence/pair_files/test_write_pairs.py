@@ -17,6 +17,7 @@ from setsup.scenes.recipes import Room
 from tests.capture_files import write_colmap
 from tests.correspondence.pair_files import readers
 from tests.correspondence.pair_files.recorded import Recorded
+from tests.track_models import Model
 
 SIZE = (36, 48)
 LAYOUTS = ("d2-net", "loftr", "dust3r", "superglue", "hloc")
@@ -291,7 +292,8 @@ class WithDepth:
     def __init__(self, capture):
         self._capture = capture
         self.name, self.factors = capture.name, capture.factors
-        self.modalities = {**capture.modalities, "depth": capture.modalities["image"].__class__((90, 120), "float32")}
+        self.size = capture.modalities["image"].shape[:2]
+        self.modalities = {**capture.modalities, "depth": capture.modalities["image"].__class__(self.size, "float32")}
 
     def __getattr__(self, name):
         return getattr(self._capture, name)
@@ -302,7 +304,7 @@ class WithDepth:
     def fetch(self, indices, modalities=None):
         names = [name for name in modalities if name != "depth"]
         found = self._capture.fetch(indices, names)
-        return {**found, "depth": np.zeros((*np.shape(indices), 90, 120), np.float32)}
+        return {**found, "depth": np.zeros((*np.shape(indices), *self.size), np.float32)}
 
 
 def test_points_of_tracks(tmp_path):
@@ -324,3 +326,22 @@ def test_points_of_tracks(tmp_path):
     for one, two in np.argwhere(info["overlap_matrix"] >= 0):
         own, other = (info["points3D_id_to_2D"][view].keys() for view in (one, two))
         assert info["overlap_matrix"][one, two] == pytest.approx(len(own & other) / len(own))
+
+
+def test_points_of_tracks_that_a_crop_shows(tmp_path):
+    """Of two keypoints of a point, one outside the crop, the other one is written."""
+    model = Model(tmp_path / "cloud", views=6, points=400, seed=4)
+    capture = WithDepth(setsup.open(tmp_path / "cloud", size=(48, 20)))
+    write_pairs(capture, overlap(capture, source="tracks"), tmp_path / "out", "d2-net", overlap=(0, 1))
+    info = np.load(tmp_path / "out" / "scene_info" / "cloud.0.npz", allow_pickle=True)
+    twice = 0
+    for view, own in enumerate(info["points3D_id_to_2D"]):
+        shown = {}
+        for x, y, number in model.pixels[view]:
+            if number >= 0 and 0 <= x - 22 < 20:
+                shown.setdefault(number, []).append((x - 22, y))
+        hidden = {number for x, _, number in model.pixels[view] if not 0 <= x - 22 < 20}
+        twice += len(hidden & set(own))
+        for point, place in own.items():
+            assert min(np.abs(np.subtract(place, other)).max() for other in shown[point]) < 1e-3
+    assert twice

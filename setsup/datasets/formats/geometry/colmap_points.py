@@ -6,14 +6,14 @@ That of :mod:`setsup.datasets.formats.geometry.colmap`: pixels have their centre
 """
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.formats.geometry.colmap import OBSERVATION
 from setsup.datasets.formats.geometry.colmap_text import parsed
-from setsup.errors import DamagedFile
+from setsup.errors import DamagedFile, DataError
 
 __all__ = ["ColmapPoints", "read_observations", "read_points"]
 
@@ -49,6 +49,46 @@ class ColmapPoints:
     rgb: npt.NDArray[np.uint8]
     errors: npt.NDArray[np.float64]
     views: npt.NDArray[np.int64]
+    _order: npt.NDArray[np.int64] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Prepare :meth:`find`, and make arrays read-only."""
+        for array in (self.ids, self.xyz, self.rgb, self.errors, self.views):
+            array.flags.writeable = False
+        object.__setattr__(self, "_order", np.argsort(self.ids))
+
+    def find(self, ids: npt.NDArray[np.int64], observer: str) -> npt.NDArray[np.int64]:
+        """Positions of points by their numbers, (n,) int64.
+
+        Parameters
+        ----------
+        ids : (n,) int64
+            Numbers of points.
+        observer : str
+            What observes them, for the error.
+
+        Raises
+        ------
+        DataError
+            When the model lacks one of them.
+
+        Examples
+        --------
+        >>> xyz = np.array([[0, 0, 1.0], [0, 0, 2]])
+        >>> cloud = ColmapPoints(np.array([9, 4]), xyz, np.zeros((2, 3), np.uint8), np.zeros(2), np.ones(2, np.int64))
+        >>> cloud.xyz[cloud.find(np.array([4, 4, 9]), "row 0"), 2].tolist()
+        [2.0, 2.0, 1.0]
+
+        """
+        at = np.minimum(np.searchsorted(self.ids, ids, sorter=self._order), max(len(self.ids) - 1, 0))
+        found = self._order[at] if len(self.ids) else np.full(len(ids), -1)
+        lost = np.flatnonzero(self.ids[found] != ids) if len(self.ids) else np.arange(len(ids))
+        if len(lost):
+            raise DataError(
+                f"{observer} observes the point {ids[lost[0]]}, but its model lacks it among its {len(self.ids):,} "
+                "points; write the files of the model again"
+            )
+        return found
 
 
 def read_observations(content: bytes, text: bool, label: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:

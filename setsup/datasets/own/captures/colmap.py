@@ -1,15 +1,15 @@
 """Captures with cameras by COLMAP: images, poses, and the 3D points that each image observes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.arrays import Array, Places, Reals, Rows
+from setsup.arrays import Array, Places, Reals
 from setsup.datasets.adapters.camera_frames import FrameMaps
-from setsup.datasets.adapters.colmap_tracks import ColmapModel, ColmapTracks
+from setsup.datasets.adapters.colmap_tracks import ColmapModels, ColmapTracks
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.adapters.lens_distortion import undistort_rays
 from setsup.datasets.adapters.missing_files import warn_left_out
@@ -35,7 +35,9 @@ _FIX = "write the model again"
 class ColmapFrames(ColmapTracks, CaptureFrames):
     r"""Frames of captures with cameras by COLMAP, made by :func:`setsup.open`.
 
-    Modalities are those of :class:`setsup.datasets.own.captures.frames.CaptureFrames`.
+    Arguments are those of :class:`setsup.datasets.own.captures.frames.CaptureFrames` and of
+    :class:`setsup.datasets.adapters.colmap_tracks.ColmapTracks`, and `names` of the images in their models. Modalities
+    are those of the former.
 
     Examples
     --------
@@ -58,9 +60,9 @@ class ColmapFrames(ColmapTracks, CaptureFrames):
 
     """
 
-    _models: tuple[ColmapModel, ...]
-    _scenes: Rows
-    _names: list[str]
+    def __init__(self, *frames: Any, names: Sequence[str], **options: Any) -> None:
+        super().__init__(*frames, **options)
+        self._names = tuple(names)
 
     @of_row
     def image_names(self, indices: npt.ArrayLike) -> list[str]:
@@ -74,10 +76,6 @@ class ColmapFrames(ColmapTracks, CaptureFrames):
         """
         rows, _ = fetch_request(self, indices, ())
         return [self._names[row] for row in rows.reshape(-1).tolist()]
-
-    def _model_of(self, row: int) -> ColmapModel:
-        model: ColmapModel = self._models[self._scenes[row]]
-        return model
 
     def _rays(self, pixels: Reals, row: int) -> Reals:
         rays = super()._rays(pixels, row)
@@ -99,17 +97,18 @@ def open_models(
         for number, folder in models.items()
     ]
     scenes.sort()
-    models: list[ColmapModel] = []
+    lists: list[tuple[tuple[int, bool], ...]] = []
     columns: dict[str, list[Any]] = {key: [] for key in ("scene", "place", "mask", "pose", "lens", "size", "bend")}
     stretches: list[tuple[int, int]] = []
     found_names: list[str] = []
     lost: list[str] = []
     for number, (_, capture, folder) in enumerate(scenes):
-        cameras, entries, model = _read(files, folder)
-        models.append(model)
+        in_images, in_points = (_place(files, folder, kind) for kind in ("images", "points3D"))
+        cameras, entries = _read(files, folder, *in_images)
+        lists.append((in_images, in_points))
         where = _image_folders(capture, folder, images)
         names = sorted(entries)
-        prefix, places = _find(files, where, names, files.label(model.images))
+        prefix, places = _find(files, where, names, files.label(in_images[0]))
         masks = _find_masks(files, prefix, capture, names)
         for image, place, mask in zip(names, places.tolist(), masks.tolist(), strict=True):
             if place < 0:
@@ -131,7 +130,7 @@ def open_models(
     table = capture_table([scenes[number][0] for number in present.tolist()], scene, poses)
     masked = np.array(columns["mask"], np.int64)
     maps = {"object_mask": FrameMaps(MemberImages(files, np.maximum(masked, 0)), masked, "uint8", read_mask)}
-    found = ColmapFrames(
+    return ColmapFrames(
         name,
         table,
         # cameras are those of the pixels as they are stored
@@ -143,32 +142,38 @@ def open_models(
         size,
         undistort,
         maps if (masked >= 0).any() else None,
+        models=ColmapModels(
+            files,
+            np.array([[place for place, _ in pair] for pair in lists], np.int64),
+            np.array([[text for _, text in pair] for pair in lists], bool),
+            np.array(columns["scene"], np.int64),
+            np.array(stretches, np.int64),
+        ),
+        names=found_names,
     )
-    found._models, found._names = tuple(models), found_names
-    found._scenes, found._stretches = np.array(columns["scene"], np.int64), np.array(stretches, np.int64)
-    return found
 
 
-def _read(files: MemberIndex, folder: str) -> tuple[dict[int, ColmapCamera], dict[str, ColmapImage], ColmapModel]:
-    """Read the cameras and the images of a model, its binary files where there are both."""
-    cameras_at, images_at, points_at = (_place(files, folder, kind) for kind in ("cameras", "images", "points3D"))
-    label = files.label(images_at[0])
-    content = files.read(cameras_at[0], _MOST)
-    cameras = (read_camera_lines if cameras_at[1] else read_cameras)(content, files.label(cameras_at[0]))
-    if images_at[1]:
-        images = read_image_lines(files.read(images_at[0], _MOST_POINTS), label)
+def _read(
+    files: MemberIndex, folder: str, place: int, text: bool
+) -> tuple[dict[int, ColmapCamera], dict[str, ColmapImage]]:
+    """Read the cameras and the images of a model, whose list of images is at a place."""
+    cameras_at, cameras_text = _place(files, folder, "cameras")
+    label, cameras_label = files.label(place), files.label(cameras_at)
+    cameras = (read_camera_lines if cameras_text else read_cameras)(files.read(cameras_at, _MOST), cameras_label)
+    if text:
+        images = read_image_lines(files.read(place, _MOST_POINTS), label)
     else:
-        images = read_images(partial(_stretch, files, images_at[0], []), label)
+        images = read_images(partial(_stretch, files, place, []), label)
     if not images:
         raise DamagedFile(f"{label} lists no images", "write the model again, or remove it")
     for name, image in images.items():
         if image.camera not in cameras:
             raise DamagedFile(
                 f"{label}: image {abbreviate(name)} refers to the camera {image.camera}, which is not in "
-                f"{files.label(cameras_at[0])}",
+                f"{cameras_label}",
                 _FIX,
             )
-    return cameras, images, ColmapModel(files, *images_at, *points_at)
+    return cameras, images
 
 
 def _stretch(files: MemberIndex, place: int, whole: list[bytes], offset: int, length: int) -> bytes:
@@ -181,11 +186,9 @@ def _stretch(files: MemberIndex, place: int, whole: list[bytes], offset: int, le
 
 
 def _place(files: MemberIndex, folder: str, kind: str) -> tuple[int, bool]:
-    """Place of a file of a model, −1 for none, and whether it is text."""
-    for ending in ("bin", "txt"):
-        if (name := f"{folder}{kind}.{ending}") in files:
-            return files.place(name), ending == "txt"
-    return -1, False
+    """Place of a file of a model, the binary one where there are both, −1 for none; and whether it is text."""
+    binary, text = files.places([f"{folder}{kind}.bin", f"{folder}{kind}.txt"]).tolist()
+    return (text, text >= 0) if binary < 0 else (binary, False)
 
 
 def _image_folders(capture: str, model: str, images: str | None) -> list[str]:
