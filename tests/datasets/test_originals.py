@@ -108,9 +108,8 @@ def apart(content: bytes, size: tuple[int, int], interpolation: Any = "bilinear"
 
 
 @pytest.mark.long("large or genuine files")
-@pytest.mark.parametrize("subsampling", [0, 1, 2])
-@pytest.mark.parametrize("interpolation", ["bilinear", "bicubic"])
-def test_reduced_scales_stay_within_the_bound_on_photographs(subsampling: int, interpolation: str) -> None:
+@pytest.mark.parametrize(("interpolation", "subsampling"), [("bilinear", 0), ("bilinear", 2), ("bicubic", 1)])
+def test_reduced_scales_stay_within_the_bound_on_photographs(interpolation: str, subsampling: int) -> None:
     for seed, quality in ((0, 92), (1, 75)):
         content = jpeg(photograph(1200, 1600, seed), quality=quality, subsampling=subsampling)
         for size in ((56, 56), (24, 40), (10, 10)):

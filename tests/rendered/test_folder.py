@@ -232,7 +232,7 @@ def drawn(folder: Path) -> int:
 
 
 @pytest.mark.long("kills and interruptions")
-@pytest.mark.parametrize(("processes", "kills"), [(1, 12), (3, 3)])
+@pytest.mark.parametrize(("processes", "kills"), [(1, 9), (3, 2)])
 def test_kills_at_any_moment(whole: Path, tmp_path: Path, processes: int, kills: int) -> None:
     dice, folder, done = random.Random(processes), tmp_path / "out", 0
     for kill in range(kills):
