@@ -35,7 +35,20 @@ if TYPE_CHECKING:
     from setsup.evaluation.resplits import check_disjoint, draw_labelled, draw_parts
     from setsup.evaluation.retrieval import nearest, shared_keys
     from setsup.evaluation.sample_complexity import Resample, accuracy_over_labels, draw_resamples
-    from setsup.evaluation.scores import DCI, Score, dci, factor_vae, mig, modularity, sap
+    from setsup.evaluation.scores import (
+        DCI,
+        Explicitness,
+        InfoMEC,
+        Score,
+        curve_explicitness,
+        dci,
+        explicitness,
+        factor_vae,
+        infomec,
+        mig,
+        modularity,
+        sap,
+    )
     from setsup.evaluation.segmentation import SegmentationScores, confusion_matrix, segmentation_scores
     from setsup.evaluation.statistics_networks import mine, noise_sweep
     from setsup.evaluation.verification import Verified, identity_retrieval, verification_auc
@@ -48,7 +61,9 @@ __all__ = [
     "Components",
     "DeepProbes",
     "Distances",
+    "Explicitness",
     "GroupAccuracy",
+    "InfoMEC",
     "Information",
     "LinearProbe",
     "NearestPixels",
@@ -68,6 +83,7 @@ __all__ = [
     "canonical_retrieval",
     "check_disjoint",
     "confusion_matrix",
+    "curve_explicitness",
     "dci",
     "deep_probes",
     "donsker_varadhan",
@@ -75,9 +91,11 @@ __all__ = [
     "draw_parts",
     "draw_resamples",
     "edge_pixels",
+    "explicitness",
     "factor_vae",
     "group_accuracy",
     "identity_retrieval",
+    "infomec",
     "landmark_error",
     "linear_classifier",
     "linear_regression",
@@ -141,7 +159,20 @@ if not TYPE_CHECKING:
         "invariance": ("DeepProbes", "deep_probes", "landmark_error"),
         "retrieval": ("nearest", "shared_keys"),
         "sample_complexity": ("Resample", "accuracy_over_labels", "draw_resamples"),
-        "scores": ("DCI", "Score", "dci", "factor_vae", "mig", "modularity", "sap"),
+        "scores": (
+            "DCI",
+            "Explicitness",
+            "InfoMEC",
+            "Score",
+            "curve_explicitness",
+            "dci",
+            "explicitness",
+            "factor_vae",
+            "infomec",
+            "mig",
+            "modularity",
+            "sap",
+        ),
         "segmentation": ("SegmentationScores", "confusion_matrix", "segmentation_scores"),
         "batched.sgd_probes": ("NetworkProbes", "network_probes"),
         "statistics_networks": ("mine", "noise_sweep"),
