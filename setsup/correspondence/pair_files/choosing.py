@@ -33,7 +33,7 @@ class ScenePairs(NamedTuple):
     pairs : (m, 2) int64
         Positions of the two views among these.
     places : (m,) int64
-        Where the pairs stand in the table.
+        Indices of the pairs in the table.
 
     """
 
@@ -44,12 +44,13 @@ class ScenePairs(NamedTuple):
 
 
 def choose_pairs(
-    table: OverlapTable, bands: Bands, direction: Direction, kept: Bools | None, *, once: bool
+    table: OverlapTable, bands: Bands, direction: Direction, kept: Bools | None, *, once: bool, zeros: bool
 ) -> list[ScenePairs]:
     """Pairs of each scene that has one.
 
     `kept` (rows,) bool, the views that may be in a pair, all if None. With `once`, of the two directions of a pair that
-    fit only the one of the larger overlap is returned, of equal ones that whose first row is smaller.
+    fit only the one of the larger overlap is returned, of equal ones that whose first row is smaller. Without `zeros`,
+    pairs with an overlap of 0 are left out then.
     """
     first, second = np.asarray(table.first), np.asarray(table.second)
     fits = np.ones(len(table), bool)
@@ -62,9 +63,12 @@ def choose_pairs(
     mutual = fits & (back >= 0) & fits[back]
     if direction == "both":
         fits = mutual
+    own = np.asarray(table.overlap)
     if once:
-        own, other = np.asarray(table.overlap), np.asarray(table.overlap)[back]
+        other = own[back]
         fits = fits & ~(mutual & ((other > own) | ((other == own) & (second < first))))
+    if not zeros:
+        fits = fits & (own > 0)
     places = np.flatnonzero(fits)
     scene_of = np.zeros(int(table.about["rows"]), np.int64)
     scene_of[table.views] = np.repeat(np.arange(len(table.starts) - 1), np.diff(table.starts))

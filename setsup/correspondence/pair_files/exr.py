@@ -42,14 +42,14 @@ def encode_exr(values: Array) -> bytes:
     head += b"\0"
     blocks = []
     for line in range(0, height, _LINES):
-        content = _compressed(rows[line : line + _LINES].tobytes())
+        content = _compress(rows[line : line + _LINES].tobytes())
         blocks.append(struct.pack("<ii", line, len(content)) + content)
     sizes = [len(head) + 8 * len(blocks), *map(len, blocks)]
     offsets = np.cumsum(sizes)[:-1].astype("<u8")
     return b"".join([head, offsets.tobytes(), *blocks])
 
 
-def _compressed(content: bytes) -> bytes:
+def _compress(content: bytes) -> bytes:
     """Bytes at even places, then those at odd ones, as differences, deflated; unchanged where that is no shorter."""
     plain = np.frombuffer(content, np.uint8)
     parted = np.concatenate([plain[::2], plain[1::2]])

@@ -15,7 +15,7 @@ import numpy as np
 
 from setsup.arrays import Array
 
-__all__ = ["pickled", "write_npz"]
+__all__ = ["pickle_plain", "write_npz"]
 
 _PROTOCOL = 4  # of Python 3.4 and later
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -28,8 +28,8 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
-def pickled(content: Any) -> bytes:
-    """Pickle lists, dicts, numbers, strings and arrays."""
+def pickle_plain(content: Any) -> bytes:
+    """Pickle lists, dicts, numbers, strings and arrays, which any numpy reads."""
     file = io.BytesIO()
     _Pickler(file, _PROTOCOL).dump(content)
     return file.getvalue()
@@ -44,6 +44,6 @@ def write_npz(path: Path, arrays: Mapping[str, Array]) -> None:
             with archive.open(member, "w", force_zip64=True) as file:
                 if array.dtype.hasobject:
                     np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
-                    file.write(pickled(array))
+                    file.write(pickle_plain(array))
                 else:
                     np.lib.format.write_array(file, array, allow_pickle=False)

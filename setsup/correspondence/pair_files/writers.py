@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from setsup.correspondence.pair_files.layouts import (
     loftr_scene,
     superglue_line,
 )
-from setsup.correspondence.pair_files.portable import pickled, write_npz
+from setsup.correspondence.pair_files.portable import pickle_plain, write_npz
 from setsup.correspondence.pair_files.shared_points import SharedPoints, find_points
 from setsup.correspondence.pair_files.views import ViewFiles, encode_image, read_images, read_views
 from setsup.datasets.dataset import Dataset
@@ -27,13 +27,15 @@ from setsup.errors import DataError, advice
 from setsup.progress import Advance
 from setsup.samplers.partners.overlap_table import TRACKS, OverlapTable
 
-__all__ = ["WRITERS", "Measured", "Scene"]
+__all__ = ["LAYOUTS", "Layout", "LayoutName", "MeasuredDataset", "WrittenScene"]
+
+LayoutName = Literal["d2-net", "loftr", "dust3r", "superglue", "hloc"]
 
 _SHARED = 32  # sample pixels of each ordered pair in D2-Net's files
 _PAIRS, _SCENES = "pairs.txt", "scenes.txt"
 
 
-class Measured(NamedTuple):
+class MeasuredDataset(NamedTuple):
     """A dataset, the overlaps of its views, and the bands that pairs are in."""
 
     dataset: Dataset
@@ -41,7 +43,7 @@ class Measured(NamedTuple):
     bands: Bands
 
 
-class Scene(NamedTuple):
+class WrittenScene(NamedTuple):
     """A scene to write.
 
     Attributes
@@ -73,7 +75,7 @@ class _Cameras(NamedTuple):
     poses: Reals
 
 
-def _write_d2net(folder: Path, measured: Measured, scenes: Sequence[Scene], advance: Advance) -> None:
+def _write_d2net(folder: Path, source: MeasuredDataset, scenes: Sequence[WrittenScene], advance: Advance) -> None:
     for scene in scenes:
         views, pairs = scene.pairs.views, scene.pairs.pairs
         check_memory(
@@ -82,19 +84,17 @@ def _write_d2net(folder: Path, measured: Measured, scenes: Sequence[Scene], adva
             f"the views with {advice('where=', '--where')}",
             DataError,
         )
-        cameras = _write_views(
-            measured.dataset, scene, partial(_put_megadepth, folder, scene.name), advance, depth=True
-        )
+        cameras = _write_views(source.dataset, scene, partial(_put_megadepth, folder, scene.name), advance, depth=True)
         overlaps = np.full((len(views), len(views)), np.nan)
-        if measured.bands == Bands((0.0, measured.bands.overlap[1])):
-            overlaps[measured.table.is_disjoint(views[:, None], views)] = 0
+        if source.bands == Bands((0.0, source.bands.overlap[1])):
+            overlaps[source.table.is_disjoint(views[:, None], views)] = 0
         overlaps[pairs[:, 0], pairs[:, 1]] = scene.overlaps
         arrays = d2net_scene(
             [_image(scene.name, name) for name in scene.images],
             [_depth(scene.name, name) for name in scene.images],
             *cameras,
             overlaps,
-            _points(measured, scene, cameras, None if measured.table.source == TRACKS else _SHARED),
+            _points(source, scene, cameras, None if source.table.source == TRACKS else _SHARED),
             pairs,
         )
         file = folder / "scene_info" / f"{scene.name}.0.npz"
@@ -103,13 +103,13 @@ def _write_d2net(folder: Path, measured: Measured, scenes: Sequence[Scene], adva
     _write_lines(folder / _SCENES, [f"{scene.name}.0" for scene in scenes])
 
 
-def _write_loftr(folder: Path, measured: Measured, scenes: Sequence[Scene], advance: Advance) -> None:
-    low, high = measured.bands.overlap
+def _write_loftr(folder: Path, source: MeasuredDataset, scenes: Sequence[WrittenScene], advance: Advance) -> None:
+    low, high = source.bands.overlap
     names = [f"{scene.name}_{low:g}_{high:g}" for scene in scenes]
     for scene, name in zip(scenes, names, strict=True):
         put = partial(_put_megadepth, folder, scene.name)
-        cameras = _write_views(measured.dataset, scene, put, advance, depth=True, skew=True)
-        shared = _points(measured, scene, cameras, 1)
+        cameras = _write_views(source.dataset, scene, put, advance, depth=True, skew=True)
+        shared = _points(source, scene, cameras, 1)
         content = loftr_scene(
             [_image(scene.name, image) for image in scene.images],
             [_depth(scene.name, image) for image in scene.images],
@@ -118,14 +118,14 @@ def _write_loftr(folder: Path, measured: Measured, scenes: Sequence[Scene], adva
             scene.overlaps.astype(np.float64),
             np.concatenate([shared.pixels1, shared.pixels2], axis=1),
         )
-        _write_bytes(folder / "scene_info" / f"{name}.npz", pickled(content))
+        _write_bytes(folder / "scene_info" / f"{name}.npz", pickle_plain(content))
     _write_lines(folder / _SCENES, names)
 
 
-def _write_dust3r(folder: Path, measured: Measured, scenes: Sequence[Scene], advance: Advance) -> None:
+def _write_dust3r(folder: Path, source: MeasuredDataset, scenes: Sequence[WrittenScene], advance: Advance) -> None:
     pairs, known = [], 0
     for number, scene in enumerate(scenes):
-        _write_views(measured.dataset, scene, partial(_put_dust3r, folder / scene.name / "0"), advance, depth=True)
+        _write_views(source.dataset, scene, partial(_put_dust3r, folder / scene.name / "0"), advance, depth=True)
         own = np.empty(len(scene.pairs.pairs), PAIRS)
         own["scene_id"], own["score"] = number, scene.overlaps
         own["im1_id"], own["im2_id"] = known + scene.pairs.pairs.T
@@ -136,23 +136,23 @@ def _write_dust3r(folder: Path, measured: Measured, scenes: Sequence[Scene], adv
     write_npz(folder / "all_metadata.npz", dust3r_metadata(names, images, np.concatenate(pairs)))
 
 
-def _write_superglue(folder: Path, measured: Measured, scenes: Sequence[Scene], advance: Advance) -> None:
+def _write_superglue(folder: Path, source: MeasuredDataset, scenes: Sequence[WrittenScene], advance: Advance) -> None:
     lines = []
     for scene in scenes:
         put = partial(_put_megadepth, folder, scene.name)
-        k, poses = _write_views(measured.dataset, scene, put, advance, depth=False)
+        k, poses = _write_views(source.dataset, scene, put, advance, depth=False)
         names = [f"{scene.name}/{name}.jpg" for name in scene.images]
         for one, two in scene.pairs.pairs.tolist():
             lines.append(superglue_line((names[one], names[two]), (k[one], k[two]), (poses[one], poses[two])))
     _write_lines(folder / _PAIRS, lines)
 
 
-def _write_hloc(folder: Path, measured: Measured, scenes: Sequence[Scene], advance: Advance) -> None:
+def _write_hloc(folder: Path, source: MeasuredDataset, scenes: Sequence[WrittenScene], advance: Advance) -> None:
     lines = []
     for scene in scenes:
         names = scene.images
         if not scene.files:
-            images = read_images(measured.dataset, scene.pairs.views)
+            images = read_images(source.dataset, scene.pairs.views)
             for name, image in zip(names, images, strict=True):
                 _write_bytes(folder / _image(scene.name, name), encode_image(image))
                 advance(1)
@@ -161,25 +161,49 @@ def _write_hloc(folder: Path, measured: Measured, scenes: Sequence[Scene], advan
     _write_lines(folder / _PAIRS, lines)
 
 
-WRITERS: Mapping[str, Callable[[Path, Measured, Sequence[Scene], Advance], None]] = {
-    "d2-net": _write_d2net,
-    "loftr": _write_loftr,
-    "dust3r": _write_dust3r,
-    "superglue": _write_superglue,
-    "hloc": _write_hloc,
+class Layout(NamedTuple):
+    """How files of a layout are written, and which names and pairs they contain.
+
+    Attributes
+    ----------
+    write : callable
+        Writes all files below a folder; its last argument is called with the number of views that are done.
+    directed : bool
+        Whether a pair is written in each direction that fits; otherwise once.
+    zeros : bool
+        Whether pairs with an overlap of 0 are written.
+    blanks : bool
+        Whether names may contain blanks, which separate columns in other layouts.
+    own_files : bool
+        Whether images are files of the dataset, where it has some; otherwise all are written.
+
+    """
+
+    write: Callable[[Path, MeasuredDataset, Sequence[WrittenScene], Advance], None]
+    directed: bool = False
+    zeros: bool = True
+    blanks: bool = False
+    own_files: bool = False
+
+
+LAYOUTS: Mapping[LayoutName, Layout] = {
+    "d2-net": Layout(_write_d2net, directed=True, blanks=True),
+    "loftr": Layout(_write_loftr, zeros=False),
+    "dust3r": Layout(_write_dust3r),
+    "superglue": Layout(_write_superglue),
+    "hloc": Layout(_write_hloc, own_files=True),
 }
-"""What writes each layout below a folder; the last argument is called with the number of views that are done."""
 
 
-def _points(measured: Measured, scene: Scene, cameras: _Cameras, most: int | None) -> SharedPoints:
+def _points(source: MeasuredDataset, scene: WrittenScene, cameras: _Cameras, most: int | None) -> SharedPoints:
     """Common points of the pairs of a scene; refuses pairs that overlap and have none."""
     views, pairs = scene.pairs.views, scene.pairs.pairs
-    shared = find_points(measured.dataset, measured.table, views, pairs, cameras.poses, most)
+    shared = find_points(source.dataset, source.table, views, pairs, cameras.poses, most)
     lost = np.flatnonzero((scene.overlaps > 0) & (np.bincount(shared.pair, minlength=len(pairs)) == 0))
     if len(lost):
         one, two = views[pairs[lost[0]]].tolist()
         raise DataError(
-            f"rows {one} and {two} of {measured.dataset.name} share no point, but their overlap is "
+            f"rows {one} and {two} of {source.dataset.name} share no point, but their overlap is "
             f"{scene.overlaps[lost[0]]:.3f} in the table: the dataset has changed since it was measured; measure the "
             "overlaps again"
         )
@@ -188,7 +212,7 @@ def _points(measured: Measured, scene: Scene, cameras: _Cameras, most: int | Non
 
 def _write_views(
     dataset: Dataset,
-    scene: Scene,
+    scene: WrittenScene,
     put: Callable[[str, ViewFiles], None],
     advance: Advance,
     *,

@@ -23,27 +23,22 @@ hloc         ``pairs.txt`` (2 columns), and ``images/…jpg`` where     none    
 *centres* says which coordinates the centre of the first pixel has in each layout, as its readers compute with them.
 """
 
-from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from setsup.checks import check_arguments, check_path
 from setsup.correspondence.pair_files.choosing import Bands, Direction, ScenePairs, choose_pairs
 from setsup.correspondence.pair_files.names import check_blanks, file_names, row_names, scene_names
-from setsup.correspondence.pair_files.writers import WRITERS, Measured, Scene
+from setsup.correspondence.pair_files.writers import LAYOUTS, Layout, LayoutName, MeasuredDataset, WrittenScene
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, advice
 from setsup.files.atomic import clear, written_folder
 from setsup.progress import progress
 from setsup.samplers.partners.overlap_table import OverlapTable
 
-__all__ = ["Layout", "PairFiles", "need_free", "write_pairs"]
-
-Layout = Literal["d2-net", "loftr", "dust3r", "superglue", "hloc"]
-
-_BLANKS = ("loftr", "dust3r", "superglue", "hloc")  # layouts that separate names by blanks
+__all__ = ["PairFiles", "need_free", "write_pairs"]
 
 
 class PairFiles(NamedTuple):
@@ -68,7 +63,7 @@ def write_pairs(
     dataset: Dataset,
     table: OverlapTable,
     folder: Path | str,
-    layout: Layout,
+    layout: LayoutName,
     *,
     overlap: tuple[float, float],
     angle: tuple[float, float] | None = None,
@@ -144,21 +139,20 @@ def write_pairs(
     path = check_path(folder, "folder", DataError)
     need_free(path)
     kept = None if where is None else dataset.factors.mask(where)
-    chosen = choose_pairs(table, bands, direction, kept, once=layout != "d2-net")
-    if layout == "loftr":
-        chosen = [one for one in map(partial(_overlapping, table), chosen) if len(one.pairs)]
+    form = LAYOUTS[layout]
+    chosen = choose_pairs(table, bands, direction, kept, once=not form.directed, zeros=form.zeros)
     if not chosen:
         wider = advice("overlap=(0, 1)", "--overlap 0-1")
         raise DataError(
             f"none of the {len(table):,} measured pairs of {dataset.name} is in the bands; choose wider ones, such as "
             f"{wider}"
         )
-    measured = Measured(dataset, table, bands)
-    scenes = _scenes(measured, chosen, layout)
+    source = MeasuredDataset(dataset, table, bands)
+    scenes = _scenes(source, chosen, form)
     views = sum(len(scene.pairs.views) for scene in scenes)
     clear(path)
     with progress(views, "writing views", "views") as advance, written_folder(path) as part:
-        WRITERS[layout](part, measured, scenes, advance)
+        form.write(part, source, scenes, advance)
     return PairFiles(path, len(scenes), views, sum(len(scene.pairs.pairs) for scene in scenes))
 
 
@@ -183,26 +177,19 @@ def need_free(folder: Path) -> None:
         raise DataError(f"{folder} is not empty; pass a new folder, or remove it first")
 
 
-def _overlapping(table: OverlapTable, scene: ScenePairs) -> ScenePairs:
-    """A scene without pairs whose overlap is 0."""
-    some = np.asarray(table.overlap[scene.places]) > 0
-    views, positions = np.unique(scene.views[scene.pairs[some]], return_inverse=True)
-    return ScenePairs(scene.scene, views, positions.reshape(-1, 2), scene.places[some])
-
-
-def _scenes(measured: Measured, chosen: list[ScenePairs], layout: Layout) -> list[Scene]:
+def _scenes(source: MeasuredDataset, chosen: list[ScenePairs], form: Layout) -> list[WrittenScene]:
     """Scenes with their names and those of their images."""
-    dataset, table, _ = measured
+    dataset, table, _ = source
     names = scene_names(
         dataset, table.about["settings"]["scene"], [one.scene for one in chosen], [int(one.views[0]) for one in chosen]
     )
-    if layout in _BLANKS:
+    if not form.blanks:
         check_blanks(names, "the scene")
     scenes = []
     for name, pairs in zip(names, chosen, strict=True):
         images, overlaps = row_names(pairs.views, len(dataset.factors)), np.asarray(table.overlap[pairs.places])
-        files = file_names(dataset, pairs.views) if layout == "hloc" else None
+        files = file_names(dataset, pairs.views) if form.own_files else None
         if files is not None:
             check_blanks(files, "the image")
-        scenes.append(Scene(name, pairs, overlaps, images if files is None else files, files is not None))
+        scenes.append(WrittenScene(name, pairs, overlaps, images if files is None else files, files is not None))
     return scenes
