@@ -76,6 +76,7 @@ test-all: $(STAMPS)/all
 types-docs-tests: $(STAMPS)/all
 	@$(MAKE) --no-print-directory types
 	@$(MAKE) --no-print-directory docs
+	-@$(BIN)/python -m pytest --collect-only --quiet >/dev/null # one process compiles the tests, not each of several
 	$(PYTEST) --doctest-modules $(addprefix --ignore=,$(OTHERS)) -m "not smoke"
 else
 # properties are checked again with random examples, but in CI, where the same commit has the same result
