@@ -4,6 +4,7 @@ A string is an address, else the name of a benchmark, else a path; a :class:`~pa
 """
 
 import os
+import zipfile
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -32,6 +33,7 @@ from setsup.datasets.own.bop.finding import BOP_MARKS
 from setsup.datasets.own.captures.finding import CAPTURE_MARKS, MODEL_FILES
 from setsup.datasets.own.huggingface.hub import HUB_ADDRESS, may_be_on_hub
 from setsup.datasets.own.image_archive import ARCHIVE_ENDINGS, one_tar
+from setsup.datasets.own.image_metadata.tables import NAMES
 from setsup.datasets.registry import (
     check_options,
     find_opener,
@@ -194,7 +196,7 @@ def open(
 
 
 def find_kind(source: Path | str) -> SourceKind:
-    """Decide what a source is, by its form and the names of files; none of them is read."""
+    """Decide what a source is, by its form and the names of files, those in zips included; none of them is read."""
     from setsup.shards.stores.opening import intended_address
 
     path = expanded(source)
@@ -244,7 +246,7 @@ def find_kind(source: Path | str) -> SourceKind:
         return "capture"
     if any(any(path.glob(pattern)) for pattern in _HOMOGRAPHIES):
         return "photographs"
-    if _holds_images(path):
+    if _holds_images(path) or _holds_metadata(path):
         return "images"
     if of_sets:
         return "shards"  # whose error names the sets
@@ -333,6 +335,16 @@ def _holds_images(folder: Path) -> bool:
                     return True
                 if entry.is_dir():
                     waiting.append(Path(entry.path))
+    return False
+
+
+def _holds_metadata(folder: Path) -> bool:
+    """Whether a zip in a folder has a table of metadata; only lists of zips are read."""
+    paths = (path for pattern in ("*.zip", "*/*.zip") for path in folder.glob(pattern))
+    for path in islice(paths, _LOOKED_AT):
+        with suppress(OSError, ValueError, zipfile.BadZipFile, NotImplementedError), zipfile.ZipFile(path) as packed:
+            if any(one.rpartition("/")[2] in NAMES for one in packed.namelist()):
+                return True
     return False
 
 

@@ -107,6 +107,12 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for species, red in (("tit", 40), ("wren", 200)):
         for number in range(4):
             Image.new("RGB", (72, 64), (red, 20 * number, 90)).save(tmp_path / "birds" / f"{species}_{number}.png")
+    for split in ("train", "test"):
+        (tmp_path / "swans" / split).mkdir(parents=True)
+        rows = [f"{number:04}.jpg,{('mute', 'black')[number % 2]},{number / 2}" for number in range(8)]
+        (tmp_path / "swans" / split / "metadata.csv").write_text("\n".join(["file_name,species,age", *rows]))
+        for number in range(8):
+            Image.new("RGB", (72, 64), (200, 20 * number, 90)).save(tmp_path / "swans" / split / f"{number:04}.jpg")
     for folder, red in (("cats", 40), ("dogs", 200)):
         (tmp_path / "pets" / folder).mkdir(parents=True)
         for number in range(8):

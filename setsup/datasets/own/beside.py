@@ -17,7 +17,7 @@ from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.names import shown
 from setsup.files.outputs import HEAD, is_output
 
-__all__ = ["list_tables", "name_some", "without_outputs"]
+__all__ = ["list_tables", "name_some", "outputs_among", "without_outputs"]
 
 _log = logging.getLogger("setsup")
 _SHOWN = 3
@@ -36,6 +36,18 @@ def without_outputs(members: MemberIndex, places: Places, hint: str = "") -> Pla
     Raises an error that ends in `hint` if none remain. Among more than 4,096 PNGs, only those with names that setsup
     chooses, and those in folders with at most 100 PNGs, are read.
     """
+    ours = outputs_among(members, places)
+    if not ours:
+        return places
+    names, label = name_some([shown(members.names[member].as_py()) for member in ours]), shown(str(members.source))
+    if len(ours) == len(places):
+        raise DataError(f"{label} contains only images written by setsup: {names}{hint}")
+    _log.info("%s: skipping files written by setsup: %s", label, names)
+    return np.setdiff1d(places, ours, assume_unique=True)
+
+
+def outputs_among(members: MemberIndex, places: Places) -> list[int]:
+    """Places of the images that setsup wrote, of those that are looked at."""
     candidates = np.intersect1d(members.matching(f"(?s:.*){_PNG}")[0], places, assume_unique=True)
     if len(candidates) > _LOOKED_AT:
         import pyarrow.compute as pc
@@ -45,14 +57,7 @@ def without_outputs(members: MemberIndex, places: Places, hint: str = "") -> Pla
         usual = as_numpy(pc.match_substring_regex(names, f"^{_USUAL}{_PNG}$").cast("uint8")) == 1
         alike = np.where(usual, 0, np.bincount(codes)[codes])
         candidates = candidates[np.argsort(alike, kind="stable")[: min(_LOOKED_AT, int((alike <= _FEW).sum()))]]
-    ours = [member for member in candidates.tolist() if is_output(_head(members, member))]
-    if not ours:
-        return places
-    names, label = name_some([shown(members.names[member].as_py()) for member in ours]), shown(str(members.source))
-    if len(ours) == len(places):
-        raise DataError(f"{label} contains only images written by setsup: {names}{hint}")
-    _log.info("%s: skipping files written by setsup: %s", label, names)
-    return np.setdiff1d(places, ours, assume_unique=True)
+    return [member for member in candidates.tolist() if is_output(_head(members, member))]
 
 
 def list_tables(members: MemberIndex, path: Path) -> list[str]:

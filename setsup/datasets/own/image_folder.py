@@ -11,7 +11,9 @@ from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.formats.image_formats import ending_pattern, image_endings, missing_plugins
 from setsup.datasets.images import check_size
 from setsup.datasets.own.beside import list_tables, name_some, without_outputs
+from setsup.datasets.own.contents import ContentDataset
 from setsup.datasets.own.image_archive import check_image_archive, one_tar
+from setsup.datasets.own.image_metadata.opening import open_metadata
 from setsup.datasets.own.path_factors import parent_folders, read_fields
 from setsup.datasets.own.path_pattern import PathPattern, suggest_pattern
 from setsup.datasets.own.table import ImageTable
@@ -35,7 +37,7 @@ def open_images(
     size: tuple[int, int] | None = None,
     relist: bool = False,
     kinds: Mapping[str, Kind | str] | None = None,
-) -> ImageTable:
+) -> ImageTable | ContentDataset:
     r"""Open a folder of images, or a zip or tar of one, as a dataset with parts of the paths as factors.
 
     Without a pattern, the only factor is ``folder``. A pattern has fields for the parts that differ, such as
@@ -58,7 +60,11 @@ def open_images(
     ``.*``, and is not part of a field; ``.jpg`` also matches ``.JPG``. Fields are as short as possible, from the left:
     ``{a}_{b}`` reads ``x_y_z`` as ``x`` and ``y_z``, with a warning that the pattern is ambiguous. Hidden files and
     folders, whose names begin with a dot, are left out, and so are PNGs that setsup wrote, such as contact sheets,
-    which it recognizes by a mark in the file. Tables in the folder are not read; a warning lists them.
+    which it recognizes by a mark in the file. Without a pattern, tables ``metadata.csv``, ``metadata.jsonl`` and
+    ``metadata.parquet`` with a column ``file_name``, ``*_file_name``, ``file_names`` or ``*_file_names`` give the rows,
+    their images and factors, as ``load_dataset("imagefolder")`` of Hugging Face ``datasets`` reads them, also from zips
+    in the folder, with the factor ``split`` where names of folders or files say it. Other tables are not read; a
+    warning lists them.
 
     A folder of fewer than 10,000 files is listed each time. The list of a larger folder, or of an archive, is cached
     until the modification time of any folder in it, or the archive's time or size, changes. Rows are sorted by path.
@@ -79,9 +85,9 @@ def open_images(
 
     Returns
     -------
-    ImageTable
-        Without a pattern, its factor ``folder`` is the path, relative to `folder`, of the folder that contains the
-        image, such as ``"train/cats"``, or ``"."``.
+    ImageTable or ContentDataset
+        The latter with metadata. Without a pattern and metadata, the factor ``folder`` is the path, relative to
+        `folder`, of the folder that contains the image, such as ``"train/cats"``, or ``"."``.
 
     Raises
     ------
@@ -115,6 +121,10 @@ def open_images(
     if path.suffix.lower() == ".tar" and path.is_file() and not path.stat().st_size:
         raise one_tar(str(path))
     members = open_members(path, relist=relist, hidden=True)
+    if parsed is None:
+        described = open_metadata(_name(path), members, size, kinds, relist)
+        if described is not None:
+            return described
     if parsed is None and not path.is_dir():  # a pattern says that images are meant
         check_image_archive(path, members.names)
     if parsed is not None:

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import setsup
-from setsup.errors import DataError, FactorError
+from setsup.errors import DataError
 from setsup.files.outputs import is_output, mark_png
 from setsup.reports import Sheet
 
@@ -147,10 +147,13 @@ def split_folder(top):
 def test_metadata_by_split(tmp_path, caplog):
     folder = split_folder(tmp_path / "by_split")
     dataset = setsup.open(folder)
+    assert not said(caplog)
+    assert dataset.factors.names == ("subject", "light", "split")
+    assert len(setsup.open(folder, split="test")) == 2
+    paths = setsup.open(folder, pattern="{split}/{number:d}.png")
     (message,) = said(caplog)
     assert f"{folder}/test/metadata.csv, {folder}/train/metadata.csv" in message
-    with pytest.raises(FactorError, match="subject"):
-        setsup.SetSampler(dataset.factors, inactive=["subject"])
+    assert paths.factors.names == ("split", "number")
     assert setsup.open(folder / "train" / "metadata.csv").factors.names == ("subject", "light")
 
 
@@ -161,9 +164,11 @@ def test_metadata_for_folders_of_classes(tmp_path, caplog):
         Image.new("L", (8, 8)).save(tmp_path / name)
     lines = [f"{name},{age}" for age, name in enumerate(names)]
     (tmp_path / "metadata.csv").write_text("\n".join(["file_name,age", *lines]))
-    setsup.open(tmp_path)
-    assert f"{tmp_path}/metadata.csv" in said(caplog)[0]
+    assert setsup.open(tmp_path).factors["age"].levels == (0, 1, 2, 3)
     assert setsup.open(tmp_path / "metadata.csv").factors["age"].levels == (0, 1, 2, 3)
+    assert not said(caplog)
+    assert setsup.open(tmp_path, pattern="{class}/...").factors["class"].levels == ("cat", "dog")
+    assert f"{tmp_path}/metadata.csv" in said(caplog)[0]
 
 
 def test_zipped_images_beside_metadata(tmp_path):
@@ -185,13 +190,15 @@ def test_zipped_images_beside_metadata(tmp_path):
     assert setsup.open(tmp_path / "metadata.jsonl").factors["subject"].levels == ("a", "b")
 
 
-def test_a_table_within_an_archive_is_read_once_it_is_unpacked(tmp_path, caplog):
+def test_a_table_within_an_archive(tmp_path, caplog):
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as packed:
         for row in range(4):
             Image.new("L", (8, 8)).save(tmp_path / "one.png")
             packed.write(tmp_path / "one.png", f"{'ab'[row % 2]}/{row}.png")
         packed.writestr("metadata.csv", "file_name,age\na/0.png,3\nb/1.png,4\na/2.png,5\nb/3.png,6\n")
-    setsup.open(tmp_path / "x.zip")
+    assert setsup.open(tmp_path / "x.zip").factors["age"].levels == (3, 4, 5, 6)
+    assert not said(caplog)
+    setsup.open(tmp_path / "x.zip", pattern="{class}/...")
     (sentence,) = said(caplog)
     assert "metadata.csv" in sentence
     assert "unpack the archive and open the table" in sentence

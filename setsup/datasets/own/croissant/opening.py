@@ -15,8 +15,9 @@ from setsup.datasets.formats.npy import read_npy
 from setsup.datasets.images import check_size
 from setsup.datasets.own.arrays.dataset import ArrayDataset
 from setsup.datasets.own.arrays.stored import hold
+from setsup.datasets.own.contents import Content, PackedColumn, content_reader
 from setsup.datasets.own.croissant.columns import Tables
-from setsup.datasets.own.croissant.dataset import Content, CroissantDataset, PackedColumn, content_reader
+from setsup.datasets.own.croissant.dataset import CroissantDataset
 from setsup.datasets.own.croissant.files import Files, Part
 from setsup.datasets.own.croissant.joins import Joined, join_fields, match_rows
 from setsup.datasets.own.croissant.levels import described_factor, enumeration

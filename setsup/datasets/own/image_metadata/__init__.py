@@ -1,0 +1,1 @@
+"""Folders of images with metadata, as ``load_dataset("imagefolder")`` of Hugging Face ``datasets`` reads them."""
