@@ -1,4 +1,7 @@
-"""Two processes learn the same as one with two draws per step, and one process resumes where two were stopped."""
+"""Two processes learn the same as one with two draws per step, and one process resumes where two were stopped.
+
+So does state by row: two processes, then one, have that of one process with the draws of all.
+"""
 
 import json
 from dataclasses import replace
@@ -13,13 +16,16 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 import setsup  # noqa: E402
-from setsup.experiments import Preset, RunConfig, open_run, train  # noqa: E402
+from setsup.errors import SetsupError  # noqa: E402
+from setsup.experiments import Preset, RunConfig, load_trained, open_run, train  # noqa: E402
 from setsup.experiments.configs import build_method  # noqa: E402
 from setsup.experiments.training.counting import StepCounter  # noqa: E402
 from setsup.experiments.training.monitoring.validation import ValidationCallback  # noqa: E402
+from setsup.random import fold  # noqa: E402
 from setsup_papers.abc.method import ABC  # noqa: E402
 from tests.experiments.banked import BANKED, NORMED  # noqa: E402
 from tests.experiments.by_hand import draws, looped  # noqa: E402
+from tests.experiments.checkpoint_retention import BANKS, CODES, NEGATIVES, initial  # noqa: E402
 from tests.experiments.ranks import run_ranks  # noqa: E402
 from tests.experiments.small import FEW, PLAIN  # noqa: E402
 from tests.experiments.validated import GATHERING, RestlessSettings, hold_out  # noqa: E402
@@ -31,6 +37,8 @@ SHAPES = setsup.load("shapes3d-procedural")
 SETS = setsup.SetSampler(SHAPES.factors, inactive=["wall_hue"], size=4, sets=2, where=FEW, seed=5)
 STEPS = 6
 STOPPED = 3
+SESSIONS = [(2, 4), (1, 12)]
+"""Processes of runs with state by row, and the step at which they stop."""
 
 # Lightning starts the script once more for the second process; the first is asked to stop, and takes it along
 SCRIPT = f"""
@@ -42,6 +50,7 @@ from setsup.experiments import RunConfig, Validation, train
 from setsup_papers.abc.method import ABC
 from tests.experiments.adversarial import AdversarialSettings
 from tests.experiments.banked import BANKED, NORMED
+from tests.experiments.checkpoint_retention import BANKS, CODES, Banks, Codes
 from tests.experiments.small import PLAIN
 from tests.experiments.validated import GATHERING
 
@@ -54,6 +63,13 @@ def noted(self, batch, batch_idx):
     if phase == "stopped" and rank == "0" and self.global_step + 1 == {STOPPED}:
         os.kill(os.getpid(), signal.SIGTERM)
     return training_step(self, batch, batch_idx)
+
+def stopping(training_step):
+    def stopped(self, batch, batch_idx):
+        if rank == "0" and self.global_step + 1 == {SESSIONS[0][1]}:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return training_step(self, batch, batch_idx)
+    return stopped
 
 if __name__ == "__main__":
     ABC.training_step = noted
@@ -81,6 +97,12 @@ if __name__ == "__main__":
             train(preset, folder / preset.name, config=two)
         except SetsupError as error:
             (folder / f"{{preset.name.replace('/', ' ')}} {{rank}}").write_text(str(error))
+    for kind, preset in (Banks, BANKS), (Codes, CODES):
+        kind.training_step = stopping(kind.training_step)
+        try:
+            train(preset, folder / preset.name, seed=5, config=two)
+        except KeyboardInterrupt:
+            pass
 """
 
 
@@ -208,3 +230,84 @@ def test_two_processes_validate_the_state_of_the_first_and_do_not_notice(trained
     found = measured._measure(alone, method)
     for name in ("loss", "knn/shape"):
         assert lines[5][f"validation/{name}"] == pytest.approx(found[name], rel=1e-5)
+
+
+@pytest.fixture(scope="module")
+def by_row(trained: Path) -> Path:
+    """The runs with state by row, which one process ends."""
+    for preset in (BANKS, CODES):
+        folder = trained / preset.name
+        assert open_run(folder, preset).progress().steps == SESSIONS[0][1]
+        train(preset, folder, seed=5, config=RunConfig(accelerator="cpu", workers=0))
+        assert open_run(folder, preset).progress().steps == SESSIONS[1][1]
+    return trained
+
+
+def batches() -> Any:
+    """Rows and images of the draws of each step, those of all its processes one after the other."""
+    sampler, draw = BANKS.sampler.build(SHAPES, 5), 0
+    for (devices, last), (_, before) in zip(SESSIONS, [(0, 0), *SESSIONS], strict=False):
+        for _ in range(last - before):
+            rows = sampler.block(draw, draw + devices).indices.reshape(-1)
+            draw += devices
+            images = SHAPES.fetch(rows)["image"].astype(np.float32) / 255
+            means = images.reshape(len(rows), 8, 8, 8, 8, 3).mean((2, 4)).transpose(0, 3, 1, 2)
+            yield torch.from_numpy(rows), torch.from_numpy(means.reshape(len(rows), 3, 64))
+
+
+def test_memory_banks_are_those_of_one_process(by_row: Path) -> None:
+    count = len(SHAPES)
+    method = build_method(BANKS.method, SHAPES.factors, 5)
+    red, others = method.red.weight, method.others.weight
+    banks = [initial(torch.arange(count)) for _ in range(2)]
+    adam, losses = torch.optim.SGD([red, others], 0.1), []
+    for rows, means in batches():
+        found = [means[:, 0] @ red.T, means[:, 1:].flatten(1) @ others.T]
+        found = [one / one.norm(dim=1, keepdim=True) for one in found]
+        numbers = rows.numpy().astype(np.uint64)[:, None] * np.uint64(1000) + np.arange(NEGATIVES, dtype=np.uint64)
+        table = torch.cat([rows[:, None], torch.from_numpy((fold(3, numbers) % count).astype(np.int64))], 1)
+        logits = [
+            torch.einsum("nd,nmd->nm", one, bank[table]) / 0.1 for one, bank in zip(found, banks[::-1], strict=True)
+        ]
+        loss = sum((one.logsumexp(1) - one[:, 0]).mean() for one in logits)
+        losses.append(loss.item())
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        for bank, one in zip(banks, found, strict=True):
+            mixed = (bank[rows] + one.detach()) / 2
+            for row, value in zip(rows.tolist(), mixed / mixed.norm(dim=1, keepdim=True), strict=True):
+                bank[row] = value
+    state = open_run(by_row / BANKS.name, BANKS).state()["state_dict"]
+    torch.testing.assert_close(state["red_bank.values"], banks[0], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(state["others_bank.values"], banks[1], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(state["red.weight"], red.detach(), rtol=1e-4, atol=1e-5)
+    lines = (by_row / BANKS.name / "metrics.jsonl").read_text().splitlines()
+    np.testing.assert_allclose([json.loads(line)["loss"] for line in lines], losses, rtol=1e-4)
+
+
+def test_codes_are_those_of_a_sparse_embedding(by_row: Path) -> None:
+    count = len(SHAPES)
+    layer = build_method(CODES.method, SHAPES.factors, 5).layer
+    codes = torch.nn.Embedding.from_pretrained(initial(torch.arange(count)), freeze=False, sparse=True)
+    rule, adam = torch.optim.SGD(layer.parameters(), 0.1), torch.optim.SparseAdam(codes.parameters(), 0.01)
+    drawn = set()
+    for rows, means in batches():
+        drawn |= set(rows.tolist())
+        rule.zero_grad()
+        adam.zero_grad()
+        (layer(codes(rows)) - means.flatten(1)).square().mean().backward()
+        rule.step()
+        adam.step()
+    state = open_run(by_row / CODES.name, CODES).state()["state_dict"]
+    torch.testing.assert_close(state["content.codes.values"], codes.weight.detach(), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(state["layer.weight"], layer.weight.detach(), rtol=1e-4, atol=1e-5)
+    assert set(state["content.codes.seen"].nonzero()[:, 0].tolist()) == drawn
+    # one process embeds what was trained on, and nothing else
+    found = load_trained(open_run(by_row / CODES.name, CODES), device="cpu")
+    rows = np.array(sorted(drawn))
+    np.testing.assert_array_equal(found.embed(rows=rows), state["content.codes.values"][rows].numpy())
+    missing = next(row for row in range(count) if row not in drawn)
+    said = r"^Codes has no values for 1 of 2 rows \(never seen in training: 1\); embed"
+    with pytest.raises(SetsupError, match=said):
+        found.embed(rows=np.array([rows[0], missing]))

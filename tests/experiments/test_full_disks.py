@@ -1,8 +1,10 @@
 """Training while the disk of the run, or that of temporary files, is full."""
 
+import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("lightning")
 
+from setsup.errors import SetsupError
 from setsup.experiments import RunConfig, train
 from tests.experiments.small import PLAIN
 
@@ -37,22 +40,6 @@ for size in 4, 8, 40, 48, 56, 72, 88, 96, 112:
     subprocess.run(["umount", disk], check=True)
 """
 
-LIMITED = """
-import resource, sys
-from dataclasses import replace
-from pathlib import Path
-from setsup.errors import SetsupError
-from setsup.experiments import RunConfig, train
-from tests.experiments.small import PLAIN
-resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
-try:
-    train(replace(PLAIN, steps=3), Path(sys.argv[1]) / "run", config=RunConfig(accelerator="cpu"))
-except SetsupError as error:
-    print(error)
-print([path.name for path in Path(sys.argv[1]).rglob("*.tmp*")])
-"""
-
-
 @pytest.mark.long("trainings")
 def test_a_training_needs_no_folder_of_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "full"))
@@ -60,13 +47,22 @@ def test_a_training_needs_no_folder_of_temporary_files(tmp_path: Path, monkeypat
     assert run.finished
 
 
+@pytest.fixture
+def small_files() -> Iterator[None]:
+    """No file of this process may have more than 40,000 bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
 @pytest.mark.long("full disks")
-def test_a_training_whose_files_become_too_large_is_an_error(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert "last.ckpt: the file would be larger than this disk allows; free some space there" in done.stdout
-    assert done.stdout.splitlines()[-1] == "[]"
+def test_a_training_whose_files_become_too_large_is_an_error(small_files: None, tmp_path: Path) -> None:
+    with pytest.raises(
+        SetsupError, match=r"last\.ckpt: the file would be larger than this disk allows; free some space there"
+    ):
+        train(replace(PLAIN, steps=3), tmp_path / "run", config=RunConfig(accelerator="cpu"))
+    assert not list(tmp_path.rglob("*.tmp*"))
 
 
 @pytest.mark.long("full disks")
