@@ -40,6 +40,7 @@ for size in 4, 8, 40, 48, 56, 72, 88, 96, 112:
     subprocess.run(["umount", disk], check=True)
 """
 
+
 @pytest.mark.long("trainings")
 def test_a_training_needs_no_folder_of_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "full"))

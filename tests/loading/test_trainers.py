@@ -221,15 +221,15 @@ def data_module(workers: int) -> Any:
 @pytest.mark.filterwarnings("ignore:The dirpath has changed")
 @pytest.mark.filterwarnings("ignore:The 'train_dataloader' does not have many workers")
 @pytest.mark.long("trainings")
-@pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize(
-    ("make", "saving", "kept"),
+    ("make", "saving", "kept", "workers"),
     [
-        (data_module, {}, (20,)),
-        (data_module, {"every_n_train_steps": 1}, (19, 20, 23)),
-        (torch_batches, {}, (20,)),
+        pytest.param(data_module, {}, (20,), 0, id="data module, at the end of a pass"),
+        pytest.param(data_module, {"every_n_train_steps": 1}, (19, 20, 23), 0, id="data module, in a pass"),
+        pytest.param(data_module, {"every_n_train_steps": 1}, (20, 23), 2, id="data module, worker processes"),
+        pytest.param(torch_batches, {}, (20,), 0, id="torch's DataLoader"),
+        pytest.param(torch_batches, {}, (20,), 2, id="torch's DataLoader, worker processes"),
     ],
-    ids=["data module, at the end of a pass", "data module, in a pass", "torch's DataLoader, at the end of a pass"],
 )
 def test_lightning_resumes_in_the_third_of_four_passes(
     tmp_path: Path, make: Any, saving: dict[str, Any], kept: tuple[int, ...], workers: int

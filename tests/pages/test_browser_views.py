@@ -13,7 +13,7 @@ pytest.importorskip("embreex", reason="embreex is not installed")
 import setsup
 from setsup.correspondence import PixelPairSampler, Status, spatial
 from setsup.pages import Page, export, page_of
-from tests.pages.test_browser import EITHER, TRANSPORTS, _served, browser, opened, rows_of, shown
+from tests.pages.test_browser import EITHER, _served, browser, opened, rows_of, shown
 from tests.pages.views import HEIGHT, WIDTH, color_run, shifted, views
 
 __all__ = ["browser", "opened"]  # fixtures
@@ -78,7 +78,7 @@ def told(page: Any, text: str) -> None:
     page.locator(".told").get_by_text(text).wait_for()
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", EITHER)
 def test_every_partner_is_the_one_that_is_traced(opened: Any, transport: str) -> None:
     page, dataset = opened("views", transport), views()
     correspondences(page)

@@ -21,7 +21,6 @@ pytestmark = [
     pytest.mark.long("browser"),
     pytest.mark.skipif(BROWSER is None, reason="no Chromium is here: apt install chromium"),
 ]
-TRANSPORTS = ("live", "folder", "file")
 EITHER = ("live", "file")
 """A server or none: a folder answers like a file."""
 SCRIPTS = {
@@ -155,7 +154,7 @@ def free(page: Any) -> list[int]:
     return np.flatnonzero(apart.min(axis=1) > 1.5 * size).tolist()
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", EITHER)
 def test_points_are_drawn_where_they_belong_in_their_colors(opened: Any, transport: str, folder: Path) -> None:
     page, order = opened(transport), rows_in_order(folder)
     (source,) = open_embeddings(folder, [DATA])
@@ -266,9 +265,8 @@ def test_keys_move_zoom_and_pick(opened: Any, folder: Path) -> None:
     page.get_by_text("Nothing is picked yet.").wait_for()  # a drag picks nothing
 
 
-@pytest.mark.parametrize("width", [1200, 390])
-def test_a_legend_of_hostile_names_shows_levels_alone(opened: Any, width: int, folder: Path) -> None:
-    page, order = opened("file", width), rows_in_order(folder)
+def test_a_legend_of_hostile_names_shows_levels_alone(opened: Any, folder: Path) -> None:
+    page, order = opened("file", 390), rows_in_order(folder)
     names = page.locator(".legend .level").all_inner_texts()
     assert [re.sub(r"\s+", " ", name) for name in names[:4]] == [re.sub(r"\s+", " ", name) for name in HOSTILE]
     assert page.evaluate("document.querySelectorAll('#page img[src=x]').length") == 0
