@@ -48,7 +48,7 @@ def test_the_bound_of_many_images_is_that_of_all_their_pairs(monkeypatch: pytest
 @pytest.mark.long("trainings")
 @pytest.mark.parametrize("levels", [1, 4])
 def test_information_that_is_known(levels: int) -> None:
-    found = view_information(*told(levels), steps=250, batch=64, rate=2e-3, width=4)
+    found = view_information(*told(levels, images=800), steps=180, batch=64, rate=2e-3, width=4)
     assert abs(found.nats - math.log(levels)) < 0.12
     assert found.step in found.steps
     assert max(found.chosen_on) == found.chosen_on[found.steps.index(found.step)]

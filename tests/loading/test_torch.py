@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import multiprocessing
 import pickle
 import sys
 from collections.abc import Callable
@@ -18,6 +19,15 @@ from setsup.loading.ring import Ring
 from setsup.loading.torch import TensorConverter
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
+
+
+CONTEXTS = ["fork", pytest.param("forkserver", marks=pytest.mark.long("worker processes"))]
+"""Workers that inherit what they are given, and such as unpickle it: as with spawn, but that torch is imported once."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported_once() -> None:
+    multiprocessing.set_forkserver_preload(["setsup", "torch"])
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +74,7 @@ def grey_sets() -> setsup.SetSampler:
 
 
 @pytest.mark.long("large or genuine files")
-@pytest.mark.parametrize("workers", [0, "thread", 1])
+@pytest.mark.parametrize("workers", [0, "thread"])
 def test_grey_images_have_one_channel_and_continuous_factors_are_float32(workers: Any) -> None:
     batch = next(iter(setsup.loader(Grey(), grey_sets(), workers=workers)))
     rows = grey_sets()[0].indices
@@ -381,7 +391,7 @@ def test_workers_of_torch_may_share_the_draws_by_loaders_of_their_own(shapes, se
         assert torch.equal(batch["indices"], torch.from_numpy(sets[step].indices.copy()))
 
 
-@pytest.mark.parametrize("context", ["fork", pytest.param("spawn", marks=pytest.mark.long("worker processes"))])
+@pytest.mark.parametrize("context", CONTEXTS)
 def test_a_loader_that_came_to_several_workers_is_refused_however_they_started(context, shapes, sets) -> None:
     inner = Endless(setsup.loader(shapes, sets, workers=0))
     loader = torch.utils.data.DataLoader(inner, batch_size=None, num_workers=2, multiprocessing_context=context)
@@ -424,7 +434,7 @@ def test_an_unknown_device_is_one_sentence(shapes, sets) -> None:
         next(iter(setsup.loader(shapes, sets, to="abacus")))
 
 
-@pytest.mark.parametrize("context", ["fork", pytest.param("spawn", marks=pytest.mark.long("worker processes"))])
+@pytest.mark.parametrize("context", CONTEXTS)
 def test_torch_own_loader_may_use_worker_processes(shapes, sets, context) -> None:
     rows = setsup.loading.as_torch(shapes)
     loader = torch.utils.data.DataLoader(rows, batch_size=4, num_workers=1, multiprocessing_context=context)

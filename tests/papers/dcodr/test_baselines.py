@@ -32,9 +32,9 @@ CONVOLUTIONAL = replace(
 
 
 def trained(preset: Preset, folder: Path) -> Run:
-    """Train, in a folder below which runs have their usual places; a second stage after its first."""
+    """Train, in a folder below which runs have their usual places; a second stage after a few steps of its first."""
     if preset.initial_run == LATENT.name:
-        train(replace(LATENT, steps=preset.steps), folder / LATENT.name / "seed-0", config=HERE)
+        train(LATENT, folder / LATENT.name / "seed-0", config=HERE)
     return train(preset, folder / preset.name / "seed-0", config=HERE)
 
 

@@ -26,7 +26,7 @@ from setsup.scenes.recipes.room.solids import default_objects
 from setsup.scenes.recipes.room.space import Space
 from tests.scenes.ray_scenes import first_hits
 
-ROOMS = 18
+ROOMS = 12
 TRIANGLE = Mesh([[0.5, 0, 0], [0, 0.5, 0], [0, 0, 0.5]], [[0, 1, 2]])
 
 
@@ -123,7 +123,7 @@ def test_lines_of_sight_are_clear_by_brute_force(furnished) -> None:
 @pytest.mark.long("exhaustive comparisons")
 @pytest.mark.long("exhaustive comparisons")
 def test_cameras_are_clear_of_everything_by_brute_force(furnished) -> None:
-    for scene, objects, pairs, _ in furnished[:20]:
+    for scene, objects, pairs, _ in furnished:
         for pair in pairs:
             for eye in pair.eyes:
                 corners = scene.triangles.corners
@@ -168,7 +168,7 @@ def test_objects_stand_apart_within_the_room(furnished) -> None:
 
 
 def test_instances_are_numbered_and_named(furnished) -> None:
-    for scene, objects, _, _ in furnished[:10]:
+    for scene, objects, _, _ in furnished:
         names = scene.names
         assert sorted(names) == list(range(len(scene.placements)))
         assert [names[number] for number in range(3)] == ["walls", "floor", "ceiling"]
