@@ -224,9 +224,8 @@ def _count_pairs(dataset: "Dataset", names: list[str] | None, where: str | None)
 def _measured(sampler: "OverlapSampler", draw: "Draw") -> tuple[list[dict[str, float]], list[str]]:
     """What was measured of each pair: values by name, and text."""
     from setsup.reports.overlap_words import describe_overlaps
-    from setsup.samplers.partners.overlap_sources import read_overlaps
 
-    table, _ = read_overlaps(sampler.arguments["overlaps"])
+    table = sampler.overlaps
     first, second = draw.indices.T
     there, back = table.find(first, second).tolist(), table.find(second, first).tolist()
     values = [

@@ -5,7 +5,6 @@ import numpy as np
 from setsup.arrays import Floats
 from setsup.samplers.draw import Draw
 from setsup.samplers.overlaps import OverlapSampler
-from setsup.samplers.partners.overlap_sources import read_overlaps
 
 __all__ = ["describe_overlaps"]
 
@@ -29,7 +28,7 @@ def describe_overlaps(sampler: OverlapSampler, draw: Draw, most: int | None = No
     'overlap'
 
     """
-    table, _ = read_overlaps(sampler.arguments["overlaps"])
+    table = sampler.overlaps
     members = draw.indices[:most, : sampler.size]
     first, second = members[:, :-1], members[:, 1:]
     if sampler.arguments["form"] != "chain":

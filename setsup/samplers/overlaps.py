@@ -14,7 +14,7 @@ References
 
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -32,11 +32,18 @@ from setsup.samplers.groups.reach_chances import at_least_one
 from setsup.samplers.groups.within import GROUP, Keys, spread_words, word
 from setsup.samplers.overlap_report import OverlapEntry
 from setsup.samplers.partners.overlap_chances import Chances, find_chances
-from setsup.samplers.partners.overlap_first_pairs import bins_of, choose_first_pairs
-from setsup.samplers.partners.overlap_forms import draw_sets
+from setsup.samplers.partners.overlap_first_pairs import ChoosePairs, bins_of, choose_first_pairs
+from setsup.samplers.partners.overlap_forms import Form, draw_sets
 from setsup.samplers.partners.overlap_graph import pairs_in_bands
 from setsup.samplers.partners.overlap_negatives import find_negatives
-from setsup.samplers.partners.overlap_options import MEASURES, Band, check_bands, check_together, describe_bands
+from setsup.samplers.partners.overlap_options import (
+    MEASURES,
+    Band,
+    Direction,
+    check_bands,
+    check_together,
+    describe_bands,
+)
 from setsup.samplers.partners.overlap_search import pairs_with_sets
 from setsup.samplers.partners.overlap_sources import Overlaps, read_overlaps, shared_factors, without_nan
 from setsup.samplers.report import Report
@@ -92,13 +99,12 @@ class OverlapSampler(Sampler):
         been measured; or in ``either`` direction.
     choose : str
         How the first pair is chosen: ``pairs``, uniform over all pairs; ``scenes``, a uniform scene, then a uniform
-        pair of it; ``bins``, a uniform bin of the band, then a uniform pair in it. Scenes and bins without a first pair
-        do not count.
+        pair of it; ``overlap`` or ``angle``, a uniform bin of that band, then a uniform pair in it. Scenes and bins
+        without a first pair do not count.
     bins : int
-        Number of bins of equal width. A value between two bins belongs to the upper one.
-    by : str
-        Whether bins are of the ``overlap`` or of the ``angle``. Without `angle`, bins of the angle divide 0 to 180
-        degrees. With ``direction="either"``, a pair has the larger value of the directions that lie in the bands.
+        Number of bins of equal width. A value between two bins belongs to the upper one. Without `angle`, bins of the
+        angle divide 0 to 180 degrees. With ``direction="either"``, a pair has the larger value of the directions that
+        lie in the bands.
     negatives : int
         Further views of each set, in its last positions, that certainly overlap none of the others: of other scenes, or
         with a measured overlap of 0 or frustums that do not meet, in both directions. They are uniform and do not
@@ -147,9 +153,8 @@ class OverlapSampler(Sampler):
         angle: Band | None = None,
         scale: Band | None = None,
         direction: Literal["forward", "both", "either"] = "forward",
-        choose: Literal["pairs", "scenes", "bins"] = "pairs",
+        choose: Literal["pairs", "scenes", "overlap", "angle"] = "pairs",
         bins: int = 10,
-        by: Literal["overlap", "angle"] = "overlap",
         negatives: int = 0,
         weights: Weights | None = None,
         where: Where | None = None,
@@ -157,24 +162,26 @@ class OverlapSampler(Sampler):
         stream: str = "OverlapSampler",
     ) -> None:
         self._drawable, row_weight = self._read({**locals(), "overlaps": None})
-        check_choice(form, ("chain", "star", "clique"), "form", SamplerError)
-        check_choice(direction, ("forward", "both", "either"), "direction", SamplerError)
-        check_choice(choose, ("pairs", "scenes", "bins"), "choose", SamplerError)
-        check_choice(by, ("overlap", "angle"), "by", SamplerError)
+        check_choice(form, get_args(Form), "form", SamplerError)
+        check_choice(direction, get_args(Direction), "direction", SamplerError)
+        check_choice(choose, get_args(ChoosePairs), "choose", SamplerError)
         bins = check_integer(bins, "bins", SamplerError, 1, 1 << 20)
         self.sets = check_sets(sets)
         self.size = check_integer(size, "size", SamplerError, 2, (1 << _ATTEMPT) - 1)
         self.negatives = check_integer(negatives, "negatives", SamplerError, 0, (1 << _ATTEMPT) - 1)
         check_draw_memory((self.size + self.negatives) * self.sets, "a draw", "size or sets")
-        check_together(form, direction, choose, by)
-        if choose == "bins" and by == "angle" and angle is None:
+        check_together(form, direction)
+        if choose == "angle" and angle is None:
             angle = MEASURES["angle"]
         self._bands = check_bands(overlap, angle, scale)
         measured, plain = read_overlaps(overlaps)
+        self.overlaps = measured
+        """The overlap table."""
         measured.check_dataset(table)
         self.arguments = {**self.arguments, "overlaps": plain}
         self._form, self._direction, self._choose = form, direction, choose
-        found = pairs_in_bands(measured, self._bands, direction, by, self._drawable, row_weight)
+        binned = "angle" if choose == "angle" else "overlap"
+        found = pairs_in_bands(measured, self._bands, direction, binned, self._drawable, row_weight)
         self._graph = found.graph
         begins = pairs_with_sets(found.graph, form, self.size)
         if not begins.any():
@@ -182,7 +189,7 @@ class OverlapSampler(Sampler):
                 f"none of the {len(begins):,} pairs with {describe_bands(self._bands, direction)} begins a {form} of "
                 f"{self.size:,} views; lower {spell_name('size')}, or widen the bands"
             )
-        numbers = bins_of(found.values, self._bands[by], bins)
+        numbers = bins_of(found.values, self._bands[binned], bins)
         self._first = choose_first_pairs(found.graph, begins, choose, numbers)
         self._negatives = find_negatives(measured, found.graph, self._drawable, self.negatives)
         self._counts = {
@@ -194,7 +201,6 @@ class OverlapSampler(Sampler):
         }
         self.shared = shared_factors(measured, table)
         """Factors that the views of a set share, negatives left out."""
-        self._digest = measured.digest
         self._table_key = fold_integers(self._key, int(measured.digest[:16], 16))
         self._spread = spread_words(self.sets, self.size)
 
@@ -276,7 +282,8 @@ class OverlapSampler(Sampler):
         compared[self._graph.rows] = True
         drawn = np.flatnonzero(chance > 0)
         groups = len(self._first.starts) - 1
-        over = {"pairs": "pairs", "scenes": "scenes, then pairs", "bins": f"{counted(groups, 'bin')}, then pairs"}
+        bins = f"{counted(groups, f'{self._choose} bin')}, then pairs"
+        over = {"pairs": "pairs", "scenes": "scenes, then pairs"}.get(self._choose, bins)
         starts = np.unique(self._graph.scene_of(self._graph.views(self._first.pairs)[:, 0]))
         entry = OverlapEntry(
             bands=describe_bands(self._bands, self._direction),
@@ -286,7 +293,7 @@ class OverlapSampler(Sampler):
             first_pairs=len(self._first.pairs),
             scenes=len(self._graph.scenes) - 1,
             drawable=len(starts),
-            choose=f"uniform over {over[self._choose]}",
+            choose=f"uniform over {over}",
             unreachable=int((compared & rows & (chance == 0)).sum()),
             uncompared=int((rows & ~compared).sum()),
             excluded=int((~rows).sum()),
@@ -296,4 +303,4 @@ class OverlapSampler(Sampler):
             estimated=found.estimated,
             views={int(row): float(chance[row]) for row in drawn} if len(drawn) <= _SHOWN else {},
         )
-        return self._report([entry], [f"the overlap table with the digest {self._digest}"])
+        return self._report([entry], [f"the overlap table with the digest {self.overlaps.digest}"])

@@ -799,13 +799,13 @@ def test_views_by_overlap_are_those_of_the_library(
     assert "first and second" in again.out
     assert f"overlap {there:.2f} (" in again.out
     assert f"({back:.2f}), angle " in again.out or overlaps.find(second, first) < 0 or np.isnan(back)
-    words = "--size 4 --form clique --direction either --choose bins --bins 3 --by angle --angle 0-89 --negatives 2"
+    words = "--size 4 --form clique --direction either --choose angle --bins 3 --angle 0-89 --negatives 2"
     found = setsup("sample", photos, "--overlap", "views.overlap:.1-1", *words.split(), "--scale", ".2-5", "--out", "b")
     assert (found.code, found.err) == (0, "")
     assert "8 cliques of 4 views, each with 2 negatives" in found.out
     sampler = library.OverlapSampler(
-        *(table, overlaps), overlap=(0.1, 1), size=4, form="clique", direction="either", choose="bins", bins=3,
-        by="angle", angle=(0, 89), scale=(0.2, 5), negatives=2,
+        *(table, overlaps), overlap=(0.1, 1), size=4, form="clique", direction="either", choose="angle", bins=3,
+        angle=(0, 89), scale=(0.2, 5), negatives=2,
     )  # fmt: skip
     assert np.array_equal(np.load("b/draws.npz")["indices"][0], sampler[0].indices)
     library.show(library.open(photos), sampler.block(0, 1), sampler).save(tmp_path / "mine.png")

@@ -176,13 +176,13 @@ CASES = {
         COLUMNS, overlaps(), overlap=(0.1, 0.8), angle=(10, 80), scale=(0.5, 2), direction="both", seed=5
     ),
     "OverlapSampler chain": lambda: OverlapSampler(
-        COLUMNS, overlaps(), overlap=(0.5, 0.7), size=6, choose="bins", bins=3, negatives=2
+        COLUMNS, overlaps(), overlap=(0.5, 0.7), size=6, choose="overlap", bins=3, negatives=2
     ),
     "OverlapSampler star": lambda: OverlapSampler(
         COLUMNS, overlaps(), overlap=(0.2, 1), size=5, form="star", choose="scenes", where="height < 2.0"
     ),
     "OverlapSampler clique": lambda: OverlapSampler(
-        COLUMNS, overlaps(), overlap=(0.4, 1), size=5, form="clique", direction="either", choose="bins", by="angle"
+        COLUMNS, overlaps(), overlap=(0.4, 1), size=5, form="clique", direction="either", choose="angle"
     ),
     "OverlapSampler weights": lambda: OverlapSampler(
         COLUMNS, overlaps(), overlap=(0.2, 0.9), size=4, weights="weight", choose="scenes"

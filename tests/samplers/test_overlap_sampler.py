@@ -49,10 +49,10 @@ def bin_of(by, band, bins, found):
     return min(int((value - low) / (high - low) * bins + 1e-4), bins - 1)
 
 
-def groups_by(choose, pairs, by="overlap", band=(0.0, 1.0), bins=10):
+def groups_by(choose, pairs, band=(0.0, 1.0), bins=10):
     if choose == "pairs":
         return lambda pair: 0
-    return (lambda pair: SCENE[pair[0]]) if choose == "scenes" else lambda pair: bin_of(by, band, bins, pairs[pair])
+    return (lambda pair: SCENE[pair[0]]) if choose == "scenes" else lambda pair: bin_of(choose, band, bins, pairs[pair])
 
 
 def check_draws(drawn, law, least=8):
@@ -83,7 +83,7 @@ def check_chances(sampler, law, fallback):
     assert (entry.least, entry.largest) == pytest.approx((of_step[of_set > 0].min(), of_step.max()))
 
 
-@pytest.mark.parametrize("choose", ["pairs", "scenes", "bins"])
+@pytest.mark.parametrize("choose", ["pairs", "scenes", "overlap"])
 @pytest.mark.parametrize(("form", "direction"), SHAPES)
 def test_the_whole_distribution_of_triples(form, direction, choose):
     overlaps = table_of(TABLE, VIEWS, seed=3)
@@ -100,7 +100,7 @@ def test_the_whole_distribution_of_triples(form, direction, choose):
 @pytest.mark.long("distributions")
 @pytest.mark.parametrize("seed", range(2))  # without and with weights
 @pytest.mark.parametrize("size", [2, 4, 5])
-@pytest.mark.parametrize("choose", ["pairs", "scenes", "bins"])
+@pytest.mark.parametrize("choose", ["pairs", "scenes", "overlap"])
 @pytest.mark.parametrize(("form", "direction"), SHAPES)
 def test_the_whole_distribution_of_other_sizes(form, direction, choose, size, seed):
     overlaps = table_of(TABLE, (7, 5) if size > 3 else VIEWS, seed=seed, measured=0.85, unknown=0.02)
@@ -130,12 +130,12 @@ def test_the_whole_distribution_of_other_sizes(form, direction, choose, size, se
 @pytest.mark.parametrize(("form", "direction"), SHAPES)
 def test_pairs_are_the_same_in_all_forms(form, direction):
     overlaps = table_of(TABLE, VIEWS, seed=5)
-    options = {"overlap": (0.2, 0.8), "direction": direction, "choose": "bins", "bins": 3, "weights": "weight"}
+    options = {"overlap": (0.2, 0.8), "direction": direction, "choose": "overlap", "bins": 3, "weights": "weight"}
     one = OverlapSampler(TABLE, overlaps, form=form, **options)
     assert np.array_equal(one.block(0, 9).indices, OverlapSampler(TABLE, overlaps, **options).block(0, 9).indices)
     pairs = pairs_of(overlaps, ((0.2, 0.8), *ALL[1:]), direction, lambda row: row % 11 != 10)
     weight = TABLE.values("weight")
-    law, _ = law_of_sets(pairs, 2, form, groups_by("bins", pairs, band=(0.2, 0.8), bins=3), lambda row: weight[row])
+    law, _ = law_of_sets(pairs, 2, form, groups_by("overlap", pairs, band=(0.2, 0.8), bins=3), lambda row: weight[row])
     check_draws(OverlapSampler(TABLE, overlaps, sets=64, form=form, **options).block(0, 300).indices, law)
 
 
@@ -158,9 +158,9 @@ def test_sets_by_weight(form):
 def test_bins_of_the_angle(direction, band):
     overlaps = table_of(TABLE, VIEWS, seed=6, zero=0.2)
     pairs = pairs_of(overlaps, ((0.0, 1.0), band, (0.0, 1e9)), direction)
-    law, _ = law_of_sets(pairs, 2, "chain", groups_by("bins", pairs, "angle", band, 5))
+    law, _ = law_of_sets(pairs, 2, "chain", groups_by("angle", pairs, band, 5))
     given = {} if band == (0.0, 180.0) else {"angle": band}
-    options = {"overlap": (0, 1), "direction": direction, "choose": "bins", "bins": 5, "by": "angle", "sets": 64}
+    options = {"overlap": (0, 1), "direction": direction, "choose": "angle", "bins": 5, "sets": 64}
     check_draws(OverlapSampler(TABLE, overlaps, **given, **options).block(0, 200).indices, law)
 
 
@@ -201,7 +201,7 @@ def test_the_last_resort():
 @given(
     st.integers(0, 2**32),
     st.sampled_from(SHAPES),
-    st.sampled_from(["pairs", "scenes", "bins"]),
+    st.sampled_from(["pairs", "scenes", "overlap"]),
     st.integers(2, 5),
     st.floats(0.3, 0.85),
     st.booleans(),
@@ -291,7 +291,7 @@ def test_ends_belong_to_bands():
             if some:
                 sampler = OverlapSampler(TABLE, overlaps, overlap=(low / 10, high / 10))
                 assert sampler.report().entries[0].pairs == len(some)
-    sampler = OverlapSampler(TABLE, overlaps, overlap=(0, 1), choose="bins", bins=10, sets=512)
+    sampler = OverlapSampler(TABLE, overlaps, overlap=(0, 1), choose="overlap", bins=10, sets=512)
     tenths = np.array([share[tuple(pair)] for pair in sampler.block(0, 40).indices.reshape(-1, 2).tolist()])
     bins = np.bincount(np.minimum(tenths, 9), minlength=10)  # tenths of 9 and 10 are in the last bin
     assert bins[0] == 0
@@ -399,10 +399,8 @@ def test_chances_of_many_sets_are_estimated(form, negatives, monkeypatch):
         ({"form": "clique"}, "a clique has no direction, .* pass direction='both' or direction='either'"),
         ({"form": "ring"}, "form must be one of chain, star, clique"),
         ({"direction": "back"}, "direction must be one of"),
-        ({"choose": "rows"}, "choose must be one of pairs, scenes, bins"),
-        ({"by": "scale", "choose": "bins"}, "by must be one of overlap, angle"),
-        ({"by": "angle"}, "by='angle' says what bins are of, and applies only to choose='bins'"),
-        ({"bins": 0, "choose": "bins"}, "bins must be an integer from 1"),
+        ({"choose": "rows"}, "choose must be one of pairs, scenes, overlap, angle"),
+        ({"bins": 0, "choose": "overlap"}, "bins must be an integer from 1"),
         ({"negatives": -1}, "negatives must be an integer from 0"),
         ({"sets": 0}, "sets must be"),
         ({"where": [3]}, "none of the .* measured pairs of the rows that where= and weights= keep has overlap 0 to 1"),

@@ -132,7 +132,7 @@ SAMPLERS = {
     ),
     "pairs of views": lambda: OverlapSampler(COLUMNS, OVERLAPS, overlap=(0.3, 0.6), sets=9, choose="scenes"),
     "chains with negatives": lambda: OverlapSampler(
-        COLUMNS, OVERLAPS, overlap=(0.1, 0.3), size=5, sets=9, negatives=80, choose="bins", where="light > 0.2"
+        COLUMNS, OVERLAPS, overlap=(0.1, 0.3), size=5, sets=9, negatives=80, choose="overlap", where="light > 0.2"
     ),
     "cliques by weight": lambda: OverlapSampler(
         COLUMNS, OVERLAPS, overlap=(0.2, 0.8), size=4, form="clique", direction="either", weights="weight"

@@ -34,8 +34,8 @@ class Views:
         Band of the overlap, from 0 to 1, with `overlaps`.
     direction : {"forward", "both", "either"}
         In which direction a pair lies in the band.
-    choose : {"pairs", "scenes", "bins"}
-        How a pair is chosen: uniformly; by a uniform scene; or by a uniform bin of the band.
+    choose : {"pairs", "scenes", "overlap", "angle"}
+        How a pair is chosen: uniformly; by a uniform scene; or by a uniform bin of the overlap or the angle.
     overlaps_digest : str, optional
         Digest of the overlaps; by default that of the file when the run starts. A run does not resume with others.
 
@@ -45,7 +45,7 @@ class Views:
     overlaps: str | None = None
     overlap: tuple[float, float] = (0.3, 0.8)
     direction: Literal["forward", "both", "either"] = "forward"
-    choose: Literal["pairs", "scenes", "bins"] = "pairs"
+    choose: Literal["pairs", "scenes", "overlap", "angle"] = "pairs"
     overlaps_digest: str | None = None
 
     def build(self, dataset: "Dataset", seed: int) -> "PixelPairSampler | OverlapSampler":

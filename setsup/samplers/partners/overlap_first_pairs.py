@@ -13,7 +13,8 @@ from setsup.samplers.partners.overlap_options import Band
 
 __all__ = ["ChoosePairs", "FirstPairs", "bins_of", "choose_first_pairs"]
 
-ChoosePairs = Literal["pairs", "scenes", "bins"]
+ChoosePairs = Literal["pairs", "scenes", "overlap", "angle"]
+"""What is uniform first: pairs, scenes, or bins of the overlap or of the angle."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,13 +60,13 @@ class FirstPairs:
 def choose_first_pairs(graph: OverlapGraph, drawable: Bools, choose: ChoosePairs, bins: Rows) -> FirstPairs:
     """Pairs that may come first, in groups.
 
-    `drawable` (pairs,) bool; `bins` (pairs,) int, used by ``bins``.
+    `drawable` (pairs,) bool; `bins` (pairs,) int, of the overlap or the angle.
     """
     pairs = np.flatnonzero(drawable)
     if choose == "pairs":
         starts = np.array([0, len(pairs)])
     else:
-        group = bins[pairs] if choose == "bins" else graph.scene_of(graph.pairs[pairs] // len(graph.rows))
+        group = graph.scene_of(graph.pairs[pairs] // len(graph.rows)) if choose == "scenes" else bins[pairs]
         order = np.argsort(group, kind="stable")
         pairs = pairs[order]
         starts = np.append(np.flatnonzero(np.diff(group[order], prepend=-1)), len(pairs))

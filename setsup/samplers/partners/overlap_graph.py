@@ -89,14 +89,14 @@ def pairs_in_bands(
     table: OverlapTable,
     bands: Mapping[str, Band],
     direction: Direction,
-    by: str,
+    measure: str,
     rows: Bools | None,
     weights: Reals | None,
 ) -> ViewPairs:
     """Pairs whose measures lie in all bands: that of the pair, of both directions, or of either.
 
     `rows` (rows of the dataset,) bool: those that are drawn at all; `weights` (rows of the dataset,) float64, positive
-    in these; `by` is the measure of the values. With ``either``, pairs are those of the other direction as well, and
+    in these; `measure` names that of the values. With ``either``, pairs are those of the other direction as well, and
     have the larger value of the directions that satisfy. SamplerError where there are none.
     """
     check_mapped(table.overlap)
@@ -114,7 +114,7 @@ def pairs_in_bands(
     first, second = (
         order[np.searchsorted(table.views, ends[number], sorter=order)] for ends in (table.first, table.second)
     )
-    values = np.asarray(getattr(table, by)[number])
+    values = np.asarray(getattr(table, measure)[number])
     pairs, one_way, untried = first * views + second, 0, 0
     if direction == "both":
         back = table.find(table.second[number], table.first[number])

@@ -56,17 +56,12 @@ def describe_bands(bands: Mapping[str, Band], direction: Direction) -> str:
     )
 
 
-def check_together(form: str, direction: str, choose: str, by: str) -> None:
+def check_together(form: str, direction: str) -> None:
     """Refuse arguments that contradict each other."""
     if form == "clique" and direction == "forward":
         raise SamplerError(
             f"a clique has no direction, because all its views are pairs with each other; pass "
             f"{spell(direction='both')} or {spell(direction='either')}, or another {spell_name('form')}"
-        )
-    if by != "overlap" and choose != "bins":
-        raise SamplerError(
-            f"{spell(by=by)} says what bins are of, and applies only to {spell(choose='bins')}; leave out "
-            f"{spell_name('by')}"
         )
 
 
