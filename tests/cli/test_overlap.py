@@ -69,7 +69,7 @@ def test_json_and_options(setsup: Run, rooms: Path) -> None:
 def test_pairs_in_the_layout_of_another_project(setsup: Run, rooms: Path) -> None:
     """The same files as the function writes; a table that is there is not measured again."""
     words = ["--scene", "room", "-o", "rooms.overlap", "--overlap", ".2-.9"]
-    more = ["--pairs", "pairs", "--layout", "loftr", "--angle", "1-60", "--scale", ".5-2", "--direction", "both"]
+    more = ["--export", "pairs", "--layout", "loftr", "--angle", "1-60", "--scale", ".5-2", "--direction", "both"]
     found = setsup("overlap", rooms, *words, *more)
     assert found.code == 0, found.err
     written = write_pairs(
@@ -83,13 +83,13 @@ def test_pairs_in_the_layout_of_another_project(setsup: Run, rooms: Path) -> Non
     assert len(names) > 10
     for name in names:
         assert Path("pairs", name).read_bytes() == Path("expected", name).read_bytes()
-    again = setsup("overlap", rooms, *words, "--pairs", "list", "--layout", "hloc", "--json")
+    again = setsup("overlap", rooms, *words, "--export", "list", "--layout", "hloc", "--json")
     assert again.json["band"] == [0.2, 0.9]
     assert again.json["next"].endswith("--overlap rooms.overlap:.2-.9")
     assert again.json["written"]["layout"] == "hloc"
     assert again.json["written"]["pairs"] == len(Path("list/pairs.txt").read_text().splitlines()) > 0
     refused(setsup("overlap", rooms, *words, *more), "pairs is not empty; pass a new folder")
-    narrow = ["--scene", "room", "-o", "rooms.overlap", "--overlap", ".99999-1", "--pairs", "x", "--layout", "hloc"]
+    narrow = ["--scene", "room", "-o", "rooms.overlap", "--overlap", ".99999-1", "--export", "x", "--layout", "hloc"]
     refused(setsup("overlap", rooms, *narrow), "is in the bands; choose wider ones, such as --overlap 0-1")
 
 
@@ -141,13 +141,13 @@ def test_an_interruption_says_how_to_resume(setsup: Run, rooms: Path, monkeypatc
         (["--out", "x", "--scene", "room", "side", "pair"], ["choose fewer factors with --scene"]),
         (["--out", "x", "--ray-gpus", 1], ["--ray-address and --ray-gpus require --on ray"]),
         (["--out", "/proc/x"], ["/proc/x"]),
-        (["--out", "x", "--overlap", ".8-.3"], ["--overlap must be the ends of a band, such as .3-.8, not '.8-.3'"]),
+        (["--out", "x", "--overlap", ".8-.3"], ["--overlap is empty, because 0.8 is above 0.3"]),
         (["--out", "x", "--overlap", "half"], ["--overlap must be the ends of a band"]),
-        (["--out", "x", "--overlap", "nan-1"], ["--overlap must be the ends of a band"]),
-        (["--out", "x", "--pairs", "y"], ["--pairs requires --layout"]),
-        (["--out", "x", "--layout", "loftr", "--angle", "1-9"], ["--layout and --angle require --pairs FOLDER"]),
-        (["--out", "x", "--direction", "both"], ["--direction requires --pairs FOLDER"]),
-        (["--out", "x", "--pairs", "y", "--layout", "lofter"], ["did you mean 'loftr'?"]),
+        (["--out", "x", "--overlap", "nan-1"], ["the lower end of --overlap must be a finite number"]),
+        (["--out", "x", "--export", "y"], ["--export requires --layout"]),
+        (["--out", "x", "--layout", "loftr", "--angle", "1-9"], ["--layout and --angle require --export FOLDER"]),
+        (["--out", "x", "--direction", "both"], ["--direction requires --export FOLDER"]),
+        (["--out", "x", "--export", "y", "--layout", "lofter"], ["did you mean 'loftr'?"]),
     ],
 )
 def test_refusals(setsup: Run, rooms: Path, words: list[object], sentences: list[str]) -> None:

@@ -10,7 +10,7 @@ from setsup.errors import DataError, FactorError, advised_for_command
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_result
 from setsup_cli.parsing.arguments import Named, names_and_paths, option
-from setsup_cli.parsing.notations import read_band
+from setsup_cli.parsing.notations import NOTATIONS
 from setsup_cli.parsing.source import open_source, source_words
 from setsup_cli.parsing.values import split_names
 from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
@@ -28,13 +28,13 @@ HELP = """\
 Example: `setsup render room --rooms 20 --out rooms`, then `setsup overlap rooms --scene room --out rooms.overlap`. For
 ordered pairs of views of each scene, it measures the share of the surface in the first view that the second view shows:
 in renderings and recordings by depth, in captures with a COLMAP model by the points that both views observe. `setsup
-sample rooms --overlap rooms.overlap:.3-.8` draws pairs in a band of overlap; `--pairs FOLDER --layout loftr` also
+sample rooms --overlap rooms.overlap:.3-.8` draws pairs in a band of overlap; `--export FOLDER --layout loftr` also
 writes them in the files of another project. If a command is interrupted, run it again: it resumes, and the output is
 identical for any number of processes or machines."""
 
 _BAND = ".3-.8"
 _BANDS = ("overlap", "angle", "scale")
-_OF_PAIRS = ("layout", "angle", "scale", "direction")  # options that only --pairs has a use for
+_OF_PAIRS = ("layout", "angle", "scale", "direction")  # options that only --export has a use for
 _OPTIONS = ("scene", "pixels", "candidates", "source", "tolerance", "absolute", "seed", "processes", "on")
 
 
@@ -88,7 +88,7 @@ class Options(Named):
     ] = 0.0
     seed: Annotated[int, option("N", "Random seed of sample pixels and candidates.")] = 0
     overlap: Annotated[str, option("LOW-HIGH", "Band of overlap: of the pairs that are counted and written.")] = _BAND
-    pairs: Annotated[
+    export: Annotated[
         Path | None,
         option("FOLDER", "Also write the pairs, with images, depth and cameras; must be new. Requires --layout."),
     ] = None
@@ -115,8 +115,8 @@ def run(options: Options) -> int:
     on = cluster(options.on, options.ray_address, options.ray_gpus)
     if options.out is None:
         raise DataError(f"--out is required: `{shlex.join(['setsup', 'overlap', options.dataset])} --out FILE`")
-    bands = {name: _read_band(name, getattr(options, name)) for name in _BANDS}
-    _check_pairs(options)
+    bands = _read_bands(options)
+    _check_export(options)
     dataset = open_source(options)
     rows: np.ndarray | None = None
     if options.where is not None:
@@ -126,8 +126,8 @@ def run(options: Options) -> int:
     from setsup.correspondence import overlap, write_pairs
     from setsup.correspondence.pair_files.writing import need_free
 
-    if options.pairs is not None:
-        need_free(expanded(options.pairs))
+    if options.export is not None:
+        need_free(expanded(options.export))
     out = expanded(options.out)
     units = out.with_name(f"{out.name}.units")
     if units.exists() and not options.json:
@@ -152,15 +152,17 @@ def run(options: Options) -> int:
             raise KeyboardInterrupt("while measuring; run the same command to resume") from None
     command = ["setsup", "sample", options.dataset, *source_words(options), "--overlap", f"{out}:{options.overlap}"]
     about = _about(table, out, bands["overlap"], shlex.join(command))
-    if options.pairs is not None and options.layout is not None:
+    if options.export is not None and options.layout is not None:
         with sigterm_as_interrupt(), advised_for_command({name: f"--{name}" for name in _BANDS}):
             written = write_pairs(
                 dataset,
                 table,
-                expanded(options.pairs),
+                expanded(options.export),
                 options.layout,
                 direction=options.direction or "either",
-                **bands,
+                overlap=bands["overlap"],
+                angle=bands.get("angle"),
+                scale=bands.get("scale"),
             )
         about["written"] = {"layout": options.layout, **written._asdict(), "folder": str(written.folder)}
     show_result(options.json, about, _words(about))
@@ -168,28 +170,28 @@ def run(options: Options) -> int:
     return 0
 
 
-def _read_band(name: str, word: str | None) -> Any:
-    """Read an option such as ``.3-.8``."""
-    if word is None:
-        return None
-    try:
-        low, high = read_band(word)
-    except ValueError:
-        low, high = 1, 0
-    if not 0 <= low <= high:
-        raise DataError(f"--{name} must be the ends of a band, such as {_BAND}, not {word!r}")
-    return low, high
+def _read_bands(options: Options) -> dict[str, tuple[float, float]]:
+    """The bands of options such as ``.3-.8``."""
+    from setsup.samplers.partners.overlap_options import check_bands
+
+    read = {
+        name: None if word is None else NOTATIONS["Band"].read(word, f"--{name}")
+        for name in _BANDS
+        for word in [getattr(options, name)]
+    }
+    with advised_for_command({name: f"--{name}" for name in _BANDS}):
+        return check_bands(**read)
 
 
-def _check_pairs(options: Options) -> None:
+def _check_export(options: Options) -> None:
     """Refuse options of pairs without a place for these, and the reverse, before long work."""
-    if options.pairs is None:
+    if options.export is None:
         given = [f"--{name}" for name in _OF_PAIRS if getattr(options, name) is not None]
         if given:
-            raise DataError(f"{' and '.join(given)} require{'s' * (len(given) == 1)} --pairs FOLDER")
+            raise DataError(f"{' and '.join(given)} require{'s' * (len(given) == 1)} --export FOLDER")
         return
     if options.layout is None:
-        raise DataError("--pairs requires --layout: d2-net, loftr, dust3r, superglue or hloc")
+        raise DataError("--export requires --layout: d2-net, loftr, dust3r, superglue or hloc")
 
 
 # -- what is said ------------------------------------------------------------------------------------------------------
@@ -199,9 +201,9 @@ def _about(table: "OverlapTable", file: Path, band: tuple[float, float], command
     """What is said of a table, for machines."""
     import numpy as np
 
+    from setsup.samplers.partners.overlap_options import in_bands
     from setsup.samplers.partners.overlap_table import COUNTS
 
-    low, high = band
     return {
         "file": str(file),
         "dataset": table.about["dataset"],
@@ -212,8 +214,8 @@ def _about(table: "OverlapTable", file: Path, band: tuple[float, float], command
         "pairs": dict(zip(COUNTS, table.counts.sum(axis=0).tolist(), strict=True)),
         "listed": len(table),
         "unknown": int(np.isnan(table.overlap).sum()),
-        "in_band": int(((table.overlap >= np.float32(low)) & (table.overlap <= np.float32(high))).sum()),
-        "band": [low, high],
+        "in_band": int(in_bands(table, {"overlap": band}).sum()),
+        "band": list(band),
         "digest": table.digest,
         "next": command,
     }

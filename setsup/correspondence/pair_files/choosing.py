@@ -1,24 +1,17 @@
 """Which pairs of an overlap table are written: those in bands of overlap, angle and scale."""
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from setsup.arrays import Array, Bools, Rows
+from setsup.arrays import Bools, Rows
+from setsup.samplers.partners.overlap_options import Band, in_bands
 from setsup.samplers.partners.overlap_table import OverlapTable
 
-__all__ = ["Bands", "Direction", "ScenePairs", "choose_pairs"]
+__all__ = ["Direction", "ScenePairs", "choose_pairs"]
 
-Band = tuple[float, float]
 Direction = Literal["either", "both"]
-
-
-class Bands(NamedTuple):
-    """Closed intervals; None where all values count, known or not."""
-
-    overlap: Band
-    angle: Band | None = None
-    scale: Band | None = None
 
 
 class ScenePairs(NamedTuple):
@@ -44,19 +37,16 @@ class ScenePairs(NamedTuple):
 
 
 def choose_pairs(
-    table: OverlapTable, bands: Bands, direction: Direction, kept: Bools | None, *, once: bool, zeros: bool
+    table: OverlapTable, bands: Mapping[str, Band], direction: Direction, kept: Bools | None, *, once: bool, zeros: bool
 ) -> list[ScenePairs]:
     """Pairs of each scene that has one.
 
-    `kept` (rows,) bool, the views that may be in a pair, all if None. With `once`, of the two directions of a pair that
-    fit only the one of the larger overlap is returned, of equal ones that whose first row is smaller. Without `zeros`,
-    pairs with an overlap of 0 are left out then.
+    `bands` by what they are of; `kept` (rows,) bool, the views that may be in a pair, all if None. With `once`, of the
+    two directions of a pair that fit only the one of the larger overlap is returned, of equal ones that whose first row
+    is smaller. Without `zeros`, pairs with an overlap of 0 are left out then.
     """
     first, second = np.asarray(table.first), np.asarray(table.second)
-    fits = np.ones(len(table), bool)
-    for name, band in bands._asdict().items():
-        if band is not None:
-            fits &= _within(np.asarray(getattr(table, name)), band)
+    fits = in_bands(table, bands)
     if kept is not None:
         fits &= kept[first] & kept[second]
     back = table.find(second, first)
@@ -80,10 +70,3 @@ def choose_pairs(
         views, positions = np.unique(rows, return_inverse=True)
         found.append(ScenePairs(scene, views, positions.reshape(-1, 2), some))
     return found
-
-
-def _within(values: Array, band: Band) -> Bools:
-    """Whether values are in a band, whose ends are rounded as the values are; NaN never is."""
-    low, high = (values.dtype.type(end) for end in band)
-    with np.errstate(invalid="ignore"):
-        return np.asarray((values >= low) & (values <= high))

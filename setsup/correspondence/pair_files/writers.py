@@ -9,7 +9,7 @@ import numpy as np
 
 from setsup.arrays import Floats, Reals
 from setsup.checks.memory import check_memory
-from setsup.correspondence.pair_files.choosing import Bands, ScenePairs
+from setsup.correspondence.pair_files.choosing import ScenePairs
 from setsup.correspondence.pair_files.exr import encode_exr
 from setsup.correspondence.pair_files.layouts import (
     PAIRS,
@@ -25,6 +25,7 @@ from setsup.correspondence.pair_files.views import ViewFiles, encode_image, read
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, advice
 from setsup.progress import Advance
+from setsup.samplers.partners.overlap_options import Band
 from setsup.samplers.partners.overlap_table import TRACKS, OverlapTable
 
 __all__ = ["LAYOUTS", "Layout", "LayoutName", "MeasuredDataset", "WrittenScene"]
@@ -40,7 +41,7 @@ class MeasuredDataset(NamedTuple):
 
     dataset: Dataset
     table: OverlapTable
-    bands: Bands
+    bands: Mapping[str, Band]
 
 
 class WrittenScene(NamedTuple):
@@ -86,7 +87,7 @@ def _write_d2net(folder: Path, source: MeasuredDataset, scenes: Sequence[Written
         )
         cameras = _write_views(source.dataset, scene, partial(_put_megadepth, folder, scene.name), advance, depth=True)
         overlaps = np.full((len(views), len(views)), np.nan)
-        if source.bands == Bands((0.0, source.bands.overlap[1])):
+        if source.bands == {"overlap": (0.0, source.bands["overlap"][1])}:
             overlaps[source.table.is_disjoint(views[:, None], views)] = 0
         overlaps[pairs[:, 0], pairs[:, 1]] = scene.overlaps
         arrays = d2net_scene(
@@ -104,7 +105,7 @@ def _write_d2net(folder: Path, source: MeasuredDataset, scenes: Sequence[Written
 
 
 def _write_loftr(folder: Path, source: MeasuredDataset, scenes: Sequence[WrittenScene], advance: Advance) -> None:
-    low, high = source.bands.overlap
+    low, high = source.bands["overlap"]
     names = [f"{scene.name}_{low:g}_{high:g}" for scene in scenes]
     for scene, name in zip(scenes, names, strict=True):
         put = partial(_put_megadepth, folder, scene.name)

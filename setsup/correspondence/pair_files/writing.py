@@ -24,18 +24,19 @@ hloc         ``pairs.txt`` (2 columns), and ``images/…jpg`` where     none    
 """
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from setsup.checks import check_arguments, check_path
-from setsup.correspondence.pair_files.choosing import Bands, Direction, ScenePairs, choose_pairs
+from setsup.correspondence.pair_files.choosing import Direction, ScenePairs, choose_pairs
 from setsup.correspondence.pair_files.names import check_blanks, file_names, row_names, scene_names
 from setsup.correspondence.pair_files.writers import LAYOUTS, Layout, LayoutName, MeasuredDataset, WrittenScene
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, advice
 from setsup.files.atomic import clear, written_folder
 from setsup.progress import progress
+from setsup.samplers.partners.overlap_options import check_bands
 from setsup.samplers.partners.overlap_table import OverlapTable
 
 __all__ = ["PairFiles", "need_free", "write_pairs"]
@@ -134,7 +135,7 @@ def write_pairs(
 
     """
     check_arguments(write_pairs, locals(), DataError)
-    bands = Bands(*(_band(value, name) for name, value in (("overlap", overlap), ("angle", angle), ("scale", scale))))
+    bands = check_bands(overlap, angle, scale)
     table.check_dataset(dataset.factors)
     path = check_path(folder, "folder", DataError)
     need_free(path)
@@ -154,19 +155,6 @@ def write_pairs(
     with progress(views, "writing views", "views") as advance, written_folder(path) as part:
         form.write(part, source, scenes, advance)
     return PairFiles(path, len(scenes), views, sum(len(scene.pairs.pairs) for scene in scenes))
-
-
-def _band(value: tuple[float, float] | None, name: str) -> Any:
-    if value is None:
-        return None
-    low, high = (float(end) for end in value)
-    most = {"overlap": 1.0, "angle": 180.0, "scale": np.inf}[name]
-    if not 0 <= low <= high <= most:
-        raise DataError(
-            f"{name} must be two numbers (low, high) with 0 ≤ low ≤ high{'' if np.isinf(most) else f' ≤ {most:g}'}, "
-            f"not ({low:g}, {high:g})"
-        )
-    return low, high
 
 
 def need_free(folder: Path) -> None:

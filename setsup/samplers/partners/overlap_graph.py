@@ -9,7 +9,7 @@ import numpy as np
 from setsup.arrays import Bools, Floats, Reals, Rows
 from setsup.errors import SamplerError
 from setsup.files.mapped import check_mapped
-from setsup.samplers.partners.overlap_options import Band, Direction, describe_bands, say_none
+from setsup.samplers.partners.overlap_options import Band, Direction, describe_bands, in_bands, say_none
 from setsup.samplers.partners.overlap_table import OverlapTable
 
 __all__ = ["OverlapGraph", "ViewPairs", "pairs_in_bands"]
@@ -100,13 +100,7 @@ def pairs_in_bands(
     have the larger value of the directions that satisfy. SamplerError where there are none.
     """
     check_mapped(table.overlap)
-    inside = np.ones(len(table), dtype=bool)
-    for name, ends in bands.items():
-        # values are shares and medians rounded to float32, and so are the ends: a share of 0.8 is up to 0.8
-        low, high = np.array(ends, np.float32)
-        measured = getattr(table, name)
-        with np.errstate(invalid="ignore"):
-            inside &= (measured >= low) & (measured <= high)
+    inside = in_bands(table, bands)
     if rows is not None:
         inside &= rows[table.first] & rows[table.second]
     number = np.flatnonzero(inside)

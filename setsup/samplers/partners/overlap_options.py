@@ -11,7 +11,16 @@ from setsup.errors import SamplerError, abbreviate, advice
 from setsup.samplers.partners.overlap_table import OverlapTable
 from setsup.samplers.spelling import spell, spell_name
 
-__all__ = ["MEASURES", "Band", "Direction", "check_bands", "check_together", "describe_bands", "say_none"]
+__all__ = [
+    "MEASURES",
+    "Band",
+    "Direction",
+    "check_bands",
+    "check_together",
+    "describe_bands",
+    "in_bands",
+    "say_none",
+]
 
 Band = tuple[float, float]
 """Lower and upper end of a band; both belong to it."""
@@ -44,6 +53,18 @@ def _check_band(band: Any, name: str) -> Band:
             f"{spell_name(name)} is empty, because {low:g} is above {high:g}; pass the lower end of the band first"
         )
     return low, high
+
+
+def in_bands(table: OverlapTable, bands: Mapping[str, Band]) -> Bools:
+    """Whether the measures of each listed pair lie in all bands, (pairs,) bool; unknown ones never do."""
+    inside = np.ones(len(table), bool)
+    for name, ends in bands.items():
+        # values are shares and medians rounded to float32, and so are the ends: a share of 0.8 is up to 0.8
+        low, high = np.array(ends, np.float32)
+        measured = getattr(table, name)
+        with np.errstate(invalid="ignore"):
+            inside &= (measured >= low) & (measured <= high)
+    return inside
 
 
 def describe_bands(bands: Mapping[str, Band], direction: Direction) -> str:

@@ -131,7 +131,7 @@ class OverlapTable:
         return str(self.about["source"])
 
     def find(self, first: npt.ArrayLike, second: npt.ArrayLike) -> Rows:
-        """Where pairs stand in the table, int64 of the broadcast shape; −1 for those that are not listed."""
+        """Indices of pairs in the table, int64 of the broadcast shape; −1 for those that are not listed."""
         one, two = np.broadcast_arrays(np.asarray(first, np.int64), np.asarray(second, np.int64))
         low, high = np.searchsorted(self.first, one), np.searchsorted(self.first, one, side="right")
         found = np.full(one.shape, -1, np.int64)
