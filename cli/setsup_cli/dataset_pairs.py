@@ -6,14 +6,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from setsup.errors import DataError, FactorError, advised_for_command, close_matches, suggest
+from setsup.errors import DataError, advised_for_command, close_matches, suggest
 from setsup.files.expand_user import expanded
 from setsup_cli.output_paths import Force
 from setsup_cli.pair_sheets import check_options, count_statuses, show_pairs
 from setsup_cli.parsing.arguments import Named, option
 from setsup_cli.parsing.notations import NOTATIONS
 from setsup_cli.parsing.parser import Subcommand
-from setsup_cli.parsing.source import open_source, source_words
+from setsup_cli.parsing.source import open_source, rows_where, source_words
 from setsup_cli.parsing.values import split_names
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ whose overlap lies in this band. Without a file it measures the overlaps first, 
 
 _MOST = 20_000  # ordered pairs that are measured by this subcommand
 
-_BANDS = ("angle", "scale", "direction")
-_OPTIONS = ("scene", "where", "overlap", "seed", *_BANDS)
+_WITH_OVERLAP = ("angle", "scale", "direction")
+_OPTIONS = ("scene", "where", "overlap", "seed", *_WITH_OVERLAP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ def run(options: Options) -> int:
     check_options(options)
     _check_name(str(options.dataset))
     if options.overlap is None:
-        for name in _BANDS:
+        for name in _WITH_OVERLAP:
             if getattr(options, name) != Options.__dataclass_fields__[name].default:
                 raise DataError(f"--{name} requires --overlap LOW-HIGH, the band of the overlap")
     dataset = open_source(options)
@@ -191,11 +191,8 @@ def _measure(options: Options, dataset: "Dataset") -> "tuple[OverlapTable, list[
     from setsup.correspondence import overlap
     from setsup.correspondence.overlap_views import choose_source
 
-    names, rows = split_names(options.scene), None
-    if options.where is not None:
-        rows = dataset.factors.rows(options.where)
-        if not len(rows):
-            raise FactorError(f"--where {options.where!r} selects no rows; change the expression")
+    names = split_names(options.scene)
+    rows = None if options.where is None else rows_where(dataset.factors, options.where)
     chosen = ["--scene", *names] if names else []
     chosen += [] if options.where is None else ["--where", options.where]
     words = [str(options.dataset), *source_words(options), *chosen]

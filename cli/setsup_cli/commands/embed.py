@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from setsup.checks import check_integer
-from setsup.errors import DataError, FactorError, SetsupError, require_modules
+from setsup.errors import DataError, SetsupError, require_modules
 from setsup.files import readable_size
 from setsup.files.disk import need_regular, need_writable
 from setsup.files.expand_user import expanded
@@ -27,7 +27,7 @@ from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import Checkpoint, Common, DatasetOptions, Device, Named, Root, Split
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand
-from setsup_cli.parsing.source import check_root, open_source, read_source_options
+from setsup_cli.parsing.source import check_root, open_source, read_source_options, rows_where
 from setsup_cli.parsing.values import write_literal
 from setsup_cli.runs import check_device, describe_run, opened
 from setsup_cli.stopping import sigterm_as_interrupt
@@ -296,9 +296,7 @@ def _rows(options: "Options | ByEncoder", trained: "TrainedRun", dataset: "Datas
         raise SetsupError(f"--rows must be 1 or more, not {options.rows}")
     if options.where is None and options.rows is None:
         return None
-    kept = np.arange(len(dataset)) if options.where is None else dataset.factors.rows(options.where)
-    if not len(kept):
-        raise FactorError(f"--where {options.where!r} selects no rows; change the expression")
+    kept = np.arange(len(dataset)) if options.where is None else rows_where(dataset.factors, options.where)
     if options.rows is not None:
         kept = kept[np.sort(trained.sample(options.rows, dataset.factors.select(kept)))]
     return kept

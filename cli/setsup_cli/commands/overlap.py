@@ -6,20 +6,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from setsup.errors import DataError, FactorError, advised_for_command
+from setsup.errors import DataError, advised_for_command
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_result
 from setsup_cli.parsing.arguments import Named, names_and_paths, option
 from setsup_cli.parsing.notations import NOTATIONS
-from setsup_cli.parsing.source import open_source, source_words
+from setsup_cli.parsing.source import open_source, rows_where, source_words
 from setsup_cli.parsing.values import split_names
 from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
 from setsup_cli.stopping import sigterm_as_interrupt
 from setsup_cli.suggestions import advise
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from setsup.samplers.partners.overlap_table import OverlapTable
 
 __all__ = ["HELP", "Options", "run"]
@@ -118,11 +116,7 @@ def run(options: Options) -> int:
     bands = _read_bands(options)
     _check_export(options)
     dataset = open_source(options)
-    rows: np.ndarray | None = None
-    if options.where is not None:
-        rows = dataset.factors.rows(options.where)
-        if not len(rows):
-            raise FactorError(f"--where {options.where!r} selects no rows; change the expression")
+    rows = None if options.where is None else rows_where(dataset.factors, options.where)
     from setsup.correspondence import overlap, write_pairs
     from setsup.correspondence.pair_files.writing import need_free
 

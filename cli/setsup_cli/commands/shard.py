@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from setsup.errors import DataError, FactorError, SetsupError
+from setsup.errors import DataError, SetsupError
 from setsup.files import readable_size
 from setsup_cli.croissants import croissant_about, croissant_words
 from setsup_cli.output import say, show_result
 from setsup_cli.parsing.arguments import Rai, Source, option
-from setsup_cli.parsing.source import card_command, check_factors, open_source
+from setsup_cli.parsing.source import card_command, check_factors, open_source, rows_where
 from setsup_cli.parsing.values import split_names
 from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
 from setsup_cli.stopping import sigterm_as_interrupt
@@ -159,12 +159,7 @@ def _chosen(options: Options) -> "Dataset":
     if kind == "by":
         factors = [name.strip() for name in named.split(",") if name.strip()]
         check_factors(factors, dataset.factors, card_command(options))
-    if options.where is None:
-        return dataset
-    dataset = dataset.where(options.where)
-    if not len(dataset):
-        raise FactorError(f"--where {options.where!r} selects no rows; change the expression")
-    return dataset
+    return dataset if options.where is None else dataset.select(rows_where(dataset.factors, options.where))
 
 
 def _sizes(url: str) -> set[tuple[int, int]]:

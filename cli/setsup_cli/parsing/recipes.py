@@ -12,7 +12,7 @@ from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import Common, option
 from setsup_cli.parsing.parser import Subcommand, parse_known
 from setsup_cli.parsing.settings import Setting, changed, helps, setting_fields
-from setsup_cli.parsing.source import assignments
+from setsup_cli.parsing.source import assignments, rows_where
 
 if TYPE_CHECKING:
     from setsup.factors import FactorTable
@@ -244,10 +244,8 @@ def build_table(recipe: "Recipe", options: Any) -> "FactorTable | None":
         table = recipe.sampled(views)  # type: ignore[attr-defined]
     if options.where is None:
         return table
-    table = (FactorTable(recipe.factors) if table is None else table).where(options.where)
-    if not len(table):
-        raise FactorError(f"--where {options.where!r} selects no rows; change the expression")
-    return table
+    table = FactorTable(recipe.factors) if table is None else table
+    return table.select(rows_where(table, options.where))
 
 
 def _range(word: str) -> tuple[float, float]:

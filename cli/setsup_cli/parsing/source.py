@@ -11,6 +11,7 @@ from setsup_cli.parsing.arguments import DEFAULT, Named
 from setsup_cli.parsing.values import is_readable, read_options, write_literal
 
 if TYPE_CHECKING:
+    from setsup.arrays import Rows
     from setsup.datasets import Dataset
     from setsup.factors import FactorTable
     from setsup.opening import SourceKind
@@ -27,6 +28,7 @@ __all__ = [
     "open_call",
     "open_source",
     "read_source_options",
+    "rows_where",
     "source_words",
     "word_options",
 ]
@@ -76,6 +78,14 @@ def open_source(options: Named) -> "Dataset":
     source, kind, given = _asked(options)
     with advised_for_command({name: f"--option {name}" for name in given} | _OWN):
         return open(source, options.root, options.split, kind=kind, **given)
+
+
+def rows_where(table: "FactorTable", where: str) -> "Rows":
+    """Rows that ``--where`` selects; FactorError where there are none."""
+    rows = table.rows(where)
+    if not len(rows):
+        raise FactorError(f"--where {where!r} selects no rows; change the expression")
+    return rows
 
 
 def source_words(options: Named) -> list[str]:
