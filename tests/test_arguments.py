@@ -38,7 +38,7 @@ from setsup.rendered.dataset import RenderedDataset
 from setsup.scenes.recipes import Shapes3D
 from setsup_papers import abc
 from setsup_papers.abc import across, pose
-from tests.samplers.overlap_laws import table_of_pairs
+from tests.samplers.overlap_distributions import table_of_pairs
 
 Arguments = Mapping[str, Any]
 

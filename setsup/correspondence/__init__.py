@@ -13,9 +13,9 @@ from setsup.correspondence.pixel_pairs import PixelPairs, Status
 from setsup.correspondence.pixel_partners import Partners, partners
 from setsup.correspondence.planar import carried, inside
 from setsup.correspondence.rendered_pairs import RenderedPairs, pair_table
-from setsup.correspondence.set_pairs import pair_positions
 from setsup.correspondence.spatial import spatial
 from setsup.correspondence.view_pairs import DescriptorPairs, descriptor_pairs, view_pairs
+from setsup.samplers.partners.overlap_set_pairs import pair_positions
 
 __all__ = [
     "AffinePairs",

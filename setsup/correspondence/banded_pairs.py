@@ -17,7 +17,7 @@ import numpy as np
 from setsup import random
 from setsup.arrays import Array, Floats, Rows
 from setsup.correspondence.overlap_measures import Samples, measure
-from setsup.correspondence.overlap_scenes import Plan, sample_views
+from setsup.correspondence.overlap_scenes import sample_views
 from setsup.correspondence.overlap_views import Source
 from setsup.correspondence.overlap_work import Work
 from setsup.errors import LibraryError, SetsupError
@@ -29,7 +29,7 @@ from setsup.scenes import Camera, Recipe, Scene
 __all__ = ["BandedPairs", "Search", "distance_to_band", "find_pairs", "work_settings"]
 
 _STREAM = "BandedPairs"
-_EDITION = 1  # of results of units of work: those of others count for nothing
+_EDITION = 1  # of results of units of work; those of other editions are ignored
 _FEW, _MOST = 32, 64  # pairs of a unit of work: so many at least before another scene begins, and at most
 _DTYPES = {"rows": "<i8", "candidate": "<i8", "overlap": "<f4"}
 
@@ -182,7 +182,7 @@ def _find(search: Search, pair: _Pair, scene: Scene | None) -> _Candidate:
     """The first candidate in the band; where none of them is in it, the first of those that are nearest to it."""
     best: _Candidate | None = None
     for rows, number in _candidates(search, pair):
-        one = _measured(search, pair, scene, rows, number)
+        one = _measure(search, pair, scene, rows, number)
         if best is None or one.away < best.away:
             best = one
         if scene is None or best.away == 0:
@@ -207,7 +207,7 @@ def _candidates(search: Search, pair: _Pair) -> Iterator[tuple[tuple[int, int], 
         yield (int(pair.rows[first]), int(pair.rows[second])), number
 
 
-def _measured(search: Search, pair: _Pair, scene: Scene | None, rows: tuple[int, int], number: int) -> _Candidate:
+def _measure(search: Search, pair: _Pair, scene: Scene | None, rows: tuple[int, int], number: int) -> _Candidate:
     unknown = _Candidate(rows, number, None, [np.nan, np.nan], np.inf)
     if scene is None:
         return unknown
@@ -231,7 +231,6 @@ def _overlap(search: Search, pair: int, scene: Scene, cameras: tuple[Camera, Cam
     row, other = 2 * pair + first, 2 * pair + 1 - first
     source = Source(_TwoViews(search.recipe.name, scene, cameras), "scenes", 0.0, 0.0)
     reader = source.reader(row)
-    plan = Plan(source, search.pixels, search.candidates, search.seed)
-    (view,) = sample_views(plan, reader, np.array([row]))
+    (view,) = sample_views(reader, np.array([row]), search.pixels, search.seed)
     samples = Samples(view.points, np.array([0, len(view.points)]), view.camera.centre[None])
     return float(measure(reader, samples, np.zeros(1, np.int64), other, cameras[1 - first]).overlap[0])

@@ -14,7 +14,7 @@ import numpy as np
 
 from setsup import random
 from setsup.arrays import Bools, Reals, Rows
-from setsup.correspondence.overlap_views import View
+from setsup.correspondence.overlap_views import View, focal_length
 from setsup.samplers.partners.overlap_table import LEAST
 
 __all__ = ["Candidates", "Pose", "all_pairs", "candidate_pairs", "choose_candidates", "excluded_pairs", "pose_of"]
@@ -74,8 +74,7 @@ def pose_of(view: View) -> Pose:
     camera = view.camera
     right, below = camera.width - 0.5, camera.height - 0.5
     rays = camera.rays([[-0.5, -0.5], [right, -0.5], [right, below], [-0.5, below]])
-    focal = np.sqrt(abs(camera.k[0, 0] * camera.k[1, 1]))
-    depth = float(np.median(view.points[:, 3]) * focal) if len(view.points) else np.nan
+    depth = float(np.median(view.points[:, 3]) * focal_length(camera)) if len(view.points) else np.nan
     return Pose(camera.centre, camera.rotation[2], depth, rays, view.span, view.closed, len(view.points))
 
 

@@ -6,12 +6,21 @@ from typing import NamedTuple
 import numpy as np
 
 from setsup.arrays import Array, Bytes, Floats, Numbers, Reals, Rows
-from setsup.correspondence.overlap_views import ViewReader
+from setsup.correspondence.overlap_views import ViewReader, focal_length
 from setsup.correspondence.pixel_pairs import UNKNOWN, VISIBLE
 from setsup.samplers.partners.overlap_table import LEAST
 from setsup.scenes.camera import Camera
 
-__all__ = ["DTYPES", "Found", "Measures", "Samples", "group_medians", "measure", "median_angles", "stacked"]
+__all__ = [
+    "DTYPES",
+    "Measures",
+    "Samples",
+    "SceneOverlaps",
+    "group_medians",
+    "join_measures",
+    "measure",
+    "median_angles",
+]
 
 DTYPES = {
     "pairs": "<i8", "overlap": "<f4", "angle": "<f4", "scale": "<f4", "unknown": "<f4", "decided": "<i4",
@@ -51,7 +60,7 @@ class Measures(NamedTuple):
     decided: Numbers
 
 
-class Found(NamedTuple):
+class SceneOverlaps(NamedTuple):
     """Pairs of a scene.
 
     Attributes
@@ -87,12 +96,12 @@ def measure(reader: ViewReader, samples: Samples, firsts: Rows, row: int, camera
     while start < len(firsts):
         # as many views as have so many points, at least one
         stop = start + max(1, int(np.searchsorted(np.cumsum(sizes[start:]), _POINTS, side="right")))
-        parts.append(_measured(reader, samples, firsts[start:stop], row, camera))
+        parts.append(_measure_block(reader, samples, firsts[start:stop], row, camera))
         start = stop
     return Measures(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def _measured(reader: ViewReader, samples: Samples, firsts: Rows, row: int, camera: Camera) -> Measures:
+def _measure_block(reader: ViewReader, samples: Samples, firsts: Rows, row: int, camera: Camera) -> Measures:
     sizes = np.diff(samples.starts)[firsts]
     ends = np.cumsum(sizes)
     of_view = np.repeat(np.arange(len(firsts)), sizes)
@@ -108,7 +117,7 @@ def _measured(reader: ViewReader, samples: Samples, firsts: Rows, row: int, came
         share = unknown / sizes
     place, coarse1 = points.take(shared, axis=0)[:, :4].T[:3], points[:, 3].take(shared)
     here = samples.centres[firsts].T.take(which, axis=1)
-    coarse2 = depth.take(shared) / np.sqrt(abs(camera.k[0, 0] * camera.k[1, 1]))
+    coarse2 = depth.take(shared) / focal_length(camera)
     return Measures(
         overlap.astype(np.float32),
         median_angles(here - place, camera.centre[:, None] - place, which, visible),
@@ -158,7 +167,7 @@ def _middle(values: Reals, groups: Rows, sizes: Rows) -> tuple[Reals, Reals]:
     return found[0], found[1]
 
 
-def stacked(parts: Sequence[Measures]) -> Measures:
+def join_measures(parts: Sequence[Measures]) -> Measures:
     """Measures of several lists of pairs, one after another."""
     if not parts:
         none = np.empty(0, np.float32)

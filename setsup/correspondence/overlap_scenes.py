@@ -15,7 +15,7 @@ import numpy as np
 from setsup import random
 from setsup.arrays import Array, Rows
 from setsup.correspondence.overlap_candidates import all_pairs, candidate_pairs, pose_of
-from setsup.correspondence.overlap_measures import DTYPES, Found, Measures, Samples, measure, stacked
+from setsup.correspondence.overlap_measures import DTYPES, Measures, Samples, SceneOverlaps, join_measures, measure
 from setsup.correspondence.overlap_views import Source, View, ViewReader
 from setsup.correspondence.overlap_work import Work
 from setsup.jobs.units import Unit
@@ -41,10 +41,6 @@ class Plan(NamedTuple):
     candidates: int
     seed: int
 
-    def key(self, purpose: int) -> int:
-        """A key for each purpose, that rows are folded into."""
-        return random.fold_integers(random.stream_key(self.seed, STREAM), purpose)
-
 
 class _Second(NamedTuple):
     """A second view of a large scene, and the places of the first ones in its samples."""
@@ -62,7 +58,7 @@ class _Large(NamedTuple):
     samples: Samples
 
 
-def measure_scenes(plan: Plan, scenes: list[Rows], work: Work) -> list[Found]:
+def measure_scenes(plan: Plan, scenes: list[Rows], work: Work) -> list[SceneOverlaps]:
     """Pairs of each scene: small scenes as a whole, several in a unit, and large ones in pieces."""
     small = [number for number, rows in enumerate(scenes) if len(rows) <= _WHOLE]
     large = [number for number, rows in enumerate(scenes) if len(rows) > _WHOLE]
@@ -74,7 +70,7 @@ def measure_scenes(plan: Plan, scenes: list[Rows], work: Work) -> list[Found]:
 # -- scenes of few views -----------------------------------------------------------------------------------------------
 
 
-def _small_scenes(plan: Plan, scenes: list[Rows], work: Work) -> Iterator[Found]:
+def _small_scenes(plan: Plan, scenes: list[Rows], work: Work) -> Iterator[SceneOverlaps]:
     batches = list(_batches(scenes))
     units = [
         Unit(f"scenes of rows {some[0][0]} to {some[-1][-1]}", some, sum(map(_possible, some))) for some in batches
@@ -84,7 +80,7 @@ def _small_scenes(plan: Plan, scenes: list[Rows], work: Work) -> Iterator[Found]
         pairs, views = (np.cumsum([0, *map(count, some)]) for count in (_possible, len))
         for (a, b), (c, d) in zip(pairwise(pairs.tolist()), pairwise(views.tolist()), strict=True):
             measures = Measures(*(part[name][a:b] for name in Measures._fields))
-            yield Found(part["pairs"][a:b], measures, part["sampled"][c:d], 0, np.empty(0, np.uint8))
+            yield SceneOverlaps(part["pairs"][a:b], measures, part["sampled"][c:d], 0, np.empty(0, np.uint8))
 
 
 def _possible(rows: Rows) -> int:
@@ -109,8 +105,8 @@ def _whole_scenes(plan: Plan, scenes: list[Rows]) -> dict[str, Array]:
     listed, sampled, parts = [], [], []
     for rows in scenes:
         reader = plan.source.reader(int(rows[0]))
-        views = sample_views(plan, reader, rows)
-        samples = _joined(views)
+        views = sample_views(reader, rows, plan.pixels, plan.seed)
+        samples = _join(views)
         pairs = all_pairs(len(rows))
         parts += [
             measure(reader, samples, pairs[pairs[:, 1] == second, 0], row, views[second].camera)
@@ -118,28 +114,28 @@ def _whole_scenes(plan: Plan, scenes: list[Rows]) -> dict[str, Array]:
         ]
         listed.append(rows[pairs])
         sampled.append(np.diff(samples.starts))
-    return {"pairs": np.concatenate(listed), "sampled": np.concatenate(sampled), **stacked(parts)._asdict()}
+    return {"pairs": np.concatenate(listed), "sampled": np.concatenate(sampled), **join_measures(parts)._asdict()}
 
 
 # -- scenes of many views: sampled once, and compared in units of second views -----------------------------------------
 
 
-def _large_scenes(plan: Plan, scenes: list[Rows], work: Work) -> list[Found]:
+def _large_scenes(plan: Plan, scenes: list[Rows], work: Work) -> list[SceneOverlaps]:
     pieces = [(int(rows[0]), rows[start : start + _VIEWS]) for rows in scenes for start in range(0, len(rows), _VIEWS)]
     units = [Unit(f"rows {rows[0]} to {rows[-1]}", (first, rows), len(rows)) for first, rows in pieces]
     views = work.run("views", partial(_sample_unit, plan), units, _SAMPLED, "sampling views", "views")
-    found: list[Found] = []
+    found: list[SceneOverlaps] = []
     compared: list[Unit[tuple[_Large, list[_Second]]]] = []
     of_scene: list[int] = []
     with tempfile.TemporaryDirectory(prefix="setsup-points-", dir=work.folder) as folder:
         start = 0
         for number, rows in enumerate(scenes):
             stop = start + -(-len(rows) // _VIEWS)
-            sampled = [view for part in views[start:stop] for view in _unpacked(part)]
+            sampled = [view for part in views[start:stop] for view in _unpack(part)]
             start = stop
-            samples = _joined(sampled)
+            samples = _join(sampled)
             poses = list(map(pose_of, sampled))
-            pairs, excluded = candidate_pairs(poses, rows, plan.key(_CANDIDATES), plan.candidates)
+            pairs, excluded = candidate_pairs(poses, rows, _key(plan.seed, _CANDIDATES), plan.candidates)
             file = Path(folder, f"{number}.npy")
             np.save(file, samples.points)
             of_all = _Large(int(rows[0]), file, samples._replace(points=samples.points[:0]))
@@ -150,9 +146,9 @@ def _large_scenes(plan: Plan, scenes: list[Rows], work: Work) -> list[Found]:
             compared += some
             of_scene += [number] * len(some)
             found.append(
-                Found(
+                SceneOverlaps(
                     rows[pairs],
-                    stacked([]),
+                    join_measures([]),
                     np.diff(samples.starts),
                     int(excluded.sum()),
                     np.packbits(excluded.reshape(-1)),
@@ -163,7 +159,7 @@ def _large_scenes(plan: Plan, scenes: list[Rows], work: Work) -> list[Found]:
     measures: list[list[Measures]] = [[] for _ in found]
     for number, part in zip(of_scene, parts, strict=True):
         measures[number].append(Measures(**part))
-    return [one._replace(measures=stacked(some)) for one, some in zip(found, measures, strict=True)]
+    return [one._replace(measures=join_measures(some)) for one, some in zip(found, measures, strict=True)]
 
 
 def _seconds(rows: Rows, cameras: list[Camera], pairs: Rows) -> Iterator[list[_Second]]:
@@ -180,7 +176,7 @@ def _seconds(rows: Rows, cameras: list[Camera], pairs: Rows) -> Iterator[list[_S
 
 def _sample_unit(plan: Plan, piece: tuple[int, Rows]) -> dict[str, Array]:
     first, rows = piece
-    views = sample_views(plan, plan.source.reader(first), rows)
+    views = sample_views(plan.source.reader(first), rows, plan.pixels, plan.seed)
     return {
         "points": np.concatenate([view.points for view in views]),
         "sizes": np.array([len(view.points) for view in views]),
@@ -196,7 +192,7 @@ def _numbers(camera: Camera) -> Array:
     )
 
 
-def _unpacked(part: dict[str, Array]) -> Iterator[View]:
+def _unpack(part: dict[str, Array]) -> Iterator[View]:
     """Views of a unit."""
     ends = np.cumsum(part["sizes"])
     for place, numbers in enumerate(part["cameras"]):
@@ -210,16 +206,21 @@ def _compare_unit(plan: Plan, item: tuple[_Large, list[_Second]]) -> dict[str, A
     scene, seconds = item
     samples = scene.samples._replace(points=np.load(scene.file, mmap_mode="r"))
     reader = plan.source.reader(scene.row)
-    return stacked([measure(reader, samples, one.firsts, one.row, one.camera) for one in seconds])._asdict()
+    return join_measures([measure(reader, samples, one.firsts, one.row, one.camera) for one in seconds])._asdict()
 
 
-def sample_views(plan: Plan, reader: ViewReader, rows: Rows) -> list[View]:
+def sample_views(reader: ViewReader, rows: Rows, pixels: int, seed: int) -> list[View]:
     """Sample views of one scene, as all of its overlaps are measured."""
-    keys = random.fold(plan.key(_PIXELS), rows.astype(np.uint64)).tolist()
-    return [reader.sample(row, plan.pixels, key) for row, key in zip(rows.tolist(), keys, strict=True)]
+    keys = random.fold(_key(seed, _PIXELS), rows.astype(np.uint64)).tolist()
+    return [reader.sample(row, pixels, key) for row, key in zip(rows.tolist(), keys, strict=True)]
 
 
-def _joined(views: list[View]) -> Samples:
+def _key(seed: int, purpose: int) -> int:
+    """A key for each purpose, that rows are folded into."""
+    return random.fold_integers(random.stream_key(seed, STREAM), purpose)
+
+
+def _join(views: list[View]) -> Samples:
     starts = np.cumsum([0, *(len(view.points) for view in views)])
     centres = np.stack([view.camera.centre for view in views])
     return Samples(np.concatenate([view.points for view in views]), starts, centres)

@@ -15,7 +15,7 @@ import numpy as np
 
 from setsup.arrays import Array, Reals, Rows
 from setsup.correspondence.from_depth import recorded_camera
-from setsup.correspondence.overlap_measures import DTYPES, Found, Measures, group_medians, median_angles
+from setsup.correspondence.overlap_measures import DTYPES, Measures, SceneOverlaps, group_medians, median_angles
 from setsup.correspondence.overlap_work import Work
 from setsup.errors import DataError, SetsupError, advice
 from setsup.jobs.units import Unit
@@ -51,7 +51,7 @@ class _Tracks(NamedTuple):
     cameras: Reals
 
 
-def measure_tracks(dataset: Any, scenes: list[Rows], work: Work) -> list[Found]:
+def measure_tracks(dataset: Any, scenes: list[Rows], work: Work) -> list[SceneOverlaps]:
     """Pairs of each scene that have a common point."""
     rows = np.concatenate(scenes)
     cuts = np.cumsum([0, *map(len, scenes)])
@@ -66,7 +66,7 @@ def measure_tracks(dataset: Any, scenes: list[Rows], work: Work) -> list[Found]:
     pairs, sizes = columns.pop("pairs"), np.diff(tracks.starts)
     bounds = np.searchsorted(pairs[:, 0], cuts)  # pairs are in order of their first views
     return [
-        Found(
+        SceneOverlaps(
             rows[pairs[a:b]],
             Measures(**{name: column[a:b] for name, column in columns.items()}),
             sizes[cuts[scene] : cuts[scene + 1]],

@@ -18,7 +18,7 @@ from setsup.correspondence.spatial_rays import exact_rays
 from setsup.errors import SetsupError, advice
 from setsup.scenes.camera import Camera
 
-__all__ = ["Source", "SourceName", "View", "ViewReader", "choose_source", "content_digest"]
+__all__ = ["Source", "SourceName", "View", "ViewReader", "choose_source", "content_digest", "focal_length"]
 
 SourceName = Literal["scenes", "depth", "tracks"]
 
@@ -150,7 +150,7 @@ class _TracedViews:
             found = np.concatenate([camera.centre + ways * surfaces.reach[:, None], turned], axis=1)
             return surfaces.triangle >= 0, found
 
-        drawn = _drawn(camera, pixels, key, seen)
+        drawn = _draw_pixels(camera, pixels, key, seen)
         xyz = drawn[:, :3]
         span = np.array([0.0, 0.0])
         if self._bounds is not None:
@@ -186,7 +186,7 @@ class _RecordedViews:
             depth = image[line, column].astype(np.float64)
             return known[line, column], camera.centre + depth[:, None] * camera.rays(at)
 
-        xyz = _drawn(camera, pixels, key, seen)[:, :3]
+        xyz = _draw_pixels(camera, pixels, key, seen)[:, :3]
         depths = image[known]
         span = np.array([depths.min(), depths.max()], np.float64) if len(depths) else np.zeros(2)
         # a point counts as visible within the tolerance of the depth
@@ -205,7 +205,7 @@ class _RecordedViews:
         return status, depth
 
 
-def _drawn(camera: Camera, pixels: int, key: int, seen: Callable[[Reals], tuple[Bools, Reals]]) -> Reals:
+def _draw_pixels(camera: Camera, pixels: int, key: int, seen: Callable[[Reals], tuple[Bools, Reals]]) -> Reals:
     """What is seen at the first pixels of a keyed permutation that show a surface: uniform, and without repeats."""
     total = camera.height * camera.width
     parts: list[Reals] = []
@@ -222,4 +222,9 @@ def _drawn(camera: Camera, pixels: int, key: int, seen: Callable[[Reals], tuple[
 
 def _coarseness(camera: Camera, xyz: Reals) -> Reals:
     """Depth of points over the focal length, (n,) metres per pixel."""
-    return np.asarray(camera.project(xyz)[1] / np.sqrt(abs(camera.k[0, 0] * camera.k[1, 1])))
+    return np.asarray(camera.project(xyz)[1] / focal_length(camera))
+
+
+def focal_length(camera: Camera) -> float:
+    """Geometric mean of the two focal lengths of a camera, in pixels."""
+    return float(np.sqrt(abs(camera.k[0, 0] * camera.k[1, 1])))

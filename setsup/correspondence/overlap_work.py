@@ -25,7 +25,7 @@ class Work(NamedTuple):
     folder : Path or None
         An existing folder, on a cluster one that its machines share; None to keep results in memory alone.
     settings : dict
-        All that results depend on; results of other settings count for nothing.
+        All that results depend on; results of other settings are ignored.
     processes : int
         Of this machine, or 1 on a cluster.
     on : Cluster or None

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from setsup import random
 from setsup.arrays import Rows
 from setsup.checks import check_arguments, check_integer, check_number, check_path
-from setsup.correspondence.overlap_measures import Found, stacked
+from setsup.correspondence.overlap_measures import SceneOverlaps, join_measures
 from setsup.correspondence.overlap_scenes import STREAM, Plan, measure_scenes
 from setsup.correspondence.overlap_tracks import measure_tracks
 from setsup.correspondence.overlap_views import Source, SourceName, choose_source, content_digest
@@ -40,7 +40,7 @@ from setsup.samplers.partners.overlap_table import LEAST, TRACKS, OverlapTable
 
 __all__ = ["overlap"]
 
-_EDITION = 1  # of results of units of work: those of others count for nothing
+_EDITION = 1  # of results of units of work; those of other editions are ignored
 
 
 def overlap(
@@ -154,10 +154,10 @@ def overlap(
     plan = Plan(Source(dataset, chosen, float(tolerance), float(absolute)), int(pixels), int(candidates), int(seed))
     about = _about(plan, agree, int(scenes[0][0]))
     if path is None:
-        return _measured(plan, scenes, about, Work(None, {}, processes))
+        return _measure(plan, scenes, about, Work(None, {}, processes))
     file = expanded(check_path(path, "the file of overlaps", DataError)).absolute()
     with locked(file):
-        return _written(plan, scenes, about, file, processes, on)
+        return _measure_into(plan, scenes, about, file, processes, on)
 
 
 def _about(plan: Plan, agree: list[str], first: int) -> dict[str, Any]:
@@ -178,13 +178,13 @@ def _about(plan: Plan, agree: list[str], first: int) -> dict[str, Any]:
     }
 
 
-def _measured(plan: Plan, scenes: list[Rows], about: dict[str, Any], work: Work) -> OverlapTable:
+def _measure(plan: Plan, scenes: list[Rows], about: dict[str, Any], work: Work) -> OverlapTable:
     if plan.source.name == TRACKS:
         return _table(scenes, measure_tracks(plan.source.dataset, scenes, work), about)
     return _table(scenes, measure_scenes(plan, scenes, work), about)
 
 
-def _written(
+def _measure_into(
     plan: Plan, scenes: list[Rows], about: dict[str, Any], file: Path, processes: int, on: Ray | None
 ) -> OverlapTable:
     """Measure into a file, or open the one that is there."""
@@ -197,7 +197,7 @@ def _written(
             folder.mkdir(exist_ok=True)
         with nullcontext() if on is None else Cluster(on) as cluster:
             work = Work(folder, {**about, "views": digest, "edition": _EDITION}, processes, cluster)
-            _measured(plan, scenes, about, work).save(file)
+            _measure(plan, scenes, about, work).save(file)
     found = OverlapTable.open(file)
     if found.about != about or not np.array_equal(found.views, views):
         raise DataError(
@@ -255,10 +255,10 @@ def _scenes(dataset: Dataset, agree: list[str], rows: npt.ArrayLike | None) -> l
     return members
 
 
-def _table(scenes: list[Rows], found: list[Found], about: dict[str, Any]) -> OverlapTable:
+def _table(scenes: list[Rows], found: list[SceneOverlaps], about: dict[str, Any]) -> OverlapTable:
     pairs = np.concatenate([one.pairs for one in found])
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
-    measures = stacked([one.measures for one in found])
+    measures = join_measures([one.measures for one in found])
     sizes = np.array([len(rows) for rows in scenes])
     possible, excluded = sizes * (sizes - 1), np.array([one.excluded for one in found])
     # of tracks all pairs are measured, and those without a common point are not listed

@@ -27,7 +27,7 @@ class PixelPairSampler(SetSampler):
         Factors in which the two views agree; those of the recipe by default (``dataset.pair_factors``), such as
         ``["room", "pair"]``.
     pairs : int
-        Pairs a step.
+        Pairs per step.
     tolerance : mapping of str to float, optional
         Continuous factors among ``scene``, in which the views differ by no more than that: ``{"azimuth": 30.0}``.
     on_small_group : str

@@ -1,4 +1,4 @@
-"""Rendered pairs of views: two rows a pair, each with the partner of every pixel in the other."""
+"""Rendered pairs of views: two rows per pair, each with the partner of every pixel in the other."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -80,7 +80,7 @@ class RenderedPairs(RenderedDataset):
     def outputs(
         self, row: int, scene: Scene, camera: Camera, frame: Frame, names: Sequence[str]
     ) -> dict[str, npt.NDArray[Any]]:
-        """Modalities of a row that was drawn; see :meth:`setsup.rendered.dataset.RenderedDataset.outputs`."""
+        """Modalities of a row that was rendered; see :meth:`setsup.rendered.dataset.RenderedDataset.outputs`."""
         arrays = super().outputs(row, scene, camera, frame, [name for name in names if name not in OWN])
         if len(arrays) < len(names):
             pairs = spatial(scene, camera, self.camera(row ^ 1))
@@ -264,7 +264,7 @@ def band_expression(band: Band, direction: Direction) -> str:
 
 
 class _Views(Dataset):
-    """What a PixelPairSampler reads of views that are not drawn."""
+    """What a PixelPairSampler reads of views that are not rendered."""
 
     def __init__(self, name: str, factors: FactorTable, pair_factors: tuple[str, ...]) -> None:
         self.name, self.factors, self.modalities, self.pair_factors = name, factors, {}, pair_factors

@@ -26,8 +26,9 @@ from setsup.correspondence.matching import Match, Window, match_share, matched, 
 from setsup.correspondence.pixel_pairs import PixelPairs, check_key, flat_pixels, one_per_pixel
 from setsup.correspondence.pixel_partners import Partners, partners
 from setsup.correspondence.planar import inside
-from setsup.correspondence.set_pairs import Form, pair_positions
 from setsup.errors import DataError, SetsupError
+from setsup.samplers.partners.overlap_forms import Form
+from setsup.samplers.partners.overlap_set_pairs import pair_positions
 
 __all__ = ["DescriptorPairs", "descriptor_pairs", "view_pairs"]
 

@@ -5,6 +5,7 @@ import numpy as np
 from setsup.arrays import Floats
 from setsup.samplers.draw import Draw
 from setsup.samplers.overlaps import OverlapSampler
+from setsup.samplers.partners.overlap_set_pairs import pair_positions
 
 __all__ = ["describe_overlaps"]
 
@@ -14,8 +15,8 @@ _SHOWN = 6  # overlaps of a set
 def describe_overlaps(sampler: OverlapSampler, draw: Draw, most: int | None = None) -> list[str]:
     """Say how much the views of each set of one step overlap, and of pairs also angle and scale.
 
-    Of a chain these are each view and the next, of other forms the first view and each other; in parentheses, the
-    overlap in the other direction.
+    These are the pairs of :func:`setsup.correspondence.pair_positions`, up to six; in parentheses, the overlap in the
+    other direction.
 
     Examples
     --------
@@ -30,9 +31,7 @@ def describe_overlaps(sampler: OverlapSampler, draw: Draw, most: int | None = No
     """
     table = sampler.overlaps
     members = draw.indices[:most, : sampler.size]
-    first, second = members[:, :-1], members[:, 1:]
-    if sampler.arguments["form"] != "chain":
-        first = np.broadcast_to(first[:, :1], second.shape)
+    first, second = np.moveaxis(members[:, pair_positions(sampler.size, sampler.arguments["form"])], -1, 0)
     there, back = table.find(first, second), table.find(second, first)
     words = []
     for one, other in zip(there, back, strict=True):

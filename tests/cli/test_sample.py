@@ -14,7 +14,7 @@ from setsup.samplers.partners.overlap_table import OverlapTable
 from setsup_cli.parsing.own_samplers import find_class
 from setsup_cli.suggestions import sampler_call
 from tests.cli.refusals import refused
-from tests.samplers.overlap_laws import table_of
+from tests.samplers.overlap_distributions import table_of
 
 Run = Callable[..., Any]
 FILES = ("draws.jsonl", "draws.npz", "sheet.png")

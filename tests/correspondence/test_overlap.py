@@ -5,12 +5,11 @@ import pytest
 
 from setsup.correspondence import Status, overlap, recorded_camera, spatial
 from setsup.correspondence.overlap_candidates import Pose, choose_candidates, excluded_pairs
-from setsup.correspondence.overlap_scenes import Plan
+from setsup.correspondence.overlap_scenes import sample_views
 from setsup.datasets import Dataset, Modality
 from setsup.datasets.dataset import fetch_request
 from setsup.errors import SetsupError
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.random import fold
 from setsup.rendered.dataset import RenderedDataset
 from setsup.samplers.partners.overlap_table import OverlapTable
 from setsup.scenes import Camera, Mesh, Placement, Scene
@@ -108,8 +107,7 @@ def test_sample_pixels_are_uniform_subsets(objects):
     assert 100 < surface.sum() < 1000
     counts = np.zeros(surface.shape, int)
     for seed in range(300):
-        plan = Plan(source_of(objects), 64, 128, seed)
-        view = plan.source.reader(0).sample(0, 64, int(fold(plan.key(0), 0)))
+        (view,) = sample_views(source_of(objects).reader(0), np.array([0]), 64, seed)
         x, y = np.rint(camera.project(view.points[:, :3])[0]).astype(int).T
         flat = y * SIZE[1] + x
         assert len(set(flat.tolist())) == 64

@@ -14,7 +14,7 @@ from setsup.pages.answers import key_of
 from setsup.pages.questions import questions
 from setsup.pages.sampler_page import KINDS, SamplerSource
 from setsup.samplers import NeighbourSampler
-from tests.samplers.overlap_laws import table_of
+from tests.samplers.overlap_distributions import table_of
 
 SHAPES = setsup.load("shapes3d-procedural").where("scale == 0.75 and floor_hue == 0 and wall_hue == 0")
 TABLE = SHAPES.factors

@@ -27,7 +27,7 @@ from setsup.samplers import (
     Zip,
 )
 from setsup.samplers.groups.reach_chances import inclusion
-from tests.samplers.overlap_laws import table_of
+from tests.samplers.overlap_distributions import table_of
 
 SEEDS = 1500
 

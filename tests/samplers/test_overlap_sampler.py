@@ -18,11 +18,11 @@ from setsup.errors import DataError, SamplerError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.samplers import EpochSampler, OverlapSampler, Zip, from_dict
 from setsup.samplers.partners.overlap_table import OverlapTable
-from tests.samplers.overlap_laws import (
+from tests.samplers.overlap_distributions import (
     ROWS,
     certainly_apart,
+    distribution_of_sets,
     factors,
-    law_of_sets,
     measures_of,
     pairs_of,
     table_of,
@@ -55,13 +55,13 @@ def groups_by(choose, pairs, band=(0.0, 1.0), bins=10):
     return (lambda pair: SCENE[pair[0]]) if choose == "scenes" else lambda pair: bin_of(choose, band, bins, pairs[pair])
 
 
-def check_draws(drawn, law, least=8):
-    """Only sets of the law are drawn, and as often as it says; rare ones count together."""
+def check_draws(drawn, distribution, least=8):
+    """Only sets of the distribution are drawn, and as often as it says; rare ones count together."""
     counts = Counter(map(tuple, drawn.reshape(-1, drawn.shape[-1]).tolist()))
-    assert set(counts) <= set(law)
-    assert sum(law.values()) == pytest.approx(1)
-    expected = np.array(list(law.values())) * counts.total()
-    seen = np.array([counts[members] for members in law])
+    assert set(counts) <= set(distribution)
+    assert sum(distribution.values()) == pytest.approx(1)
+    expected = np.array(list(distribution.values())) * counts.total()
+    seen = np.array([counts[members] for members in distribution])
     rare = expected < least
     expected, seen = np.append(expected[~rare], expected[rare].sum()), np.append(seen[~rare], seen[rare].sum())
     expected, seen = expected[expected > 0], seen[expected > 0]
@@ -69,10 +69,10 @@ def check_draws(drawn, law, least=8):
     assert chisquare(seen, expected).pvalue > 1e-4
 
 
-def check_chances(sampler, law, fallback):
+def check_chances(sampler, distribution, fallback):
     """What a report and a reach say of every row, and of the last resort."""
     of_set = np.zeros(ROWS)
-    for members, chance in law.items():
+    for members, chance in distribution.items():
         of_set[list(members)] += chance
     of_step = 1 - (1 - of_set) ** sampler.sets
     assert np.allclose(sampler.reach().chance(range(ROWS)), of_step, rtol=1e-9, atol=1e-12)
@@ -89,12 +89,12 @@ def test_the_whole_distribution_of_triples(form, direction, choose):
     overlaps = table_of(TABLE, VIEWS, seed=3)
     band = (0.2, 0.9)
     pairs = pairs_of(overlaps, (band, *ALL[1:]), direction)
-    law, fallback = law_of_sets(pairs, 3, form, groups_by(choose, pairs, band=band, bins=4))
+    distribution, fallback = distribution_of_sets(pairs, 3, form, groups_by(choose, pairs, band=band, bins=4))
     sampler = OverlapSampler(
         TABLE, overlaps, size=3, form=form, sets=64, overlap=band, direction=direction, choose=choose, bins=4, seed=1
     )
-    check_chances(sampler, law, fallback)
-    check_draws(sampler.block(0, 300).indices, law)
+    check_chances(sampler, distribution, fallback)
+    check_draws(sampler.block(0, 300).indices, distribution)
 
 
 @pytest.mark.long("distributions")
@@ -108,7 +108,9 @@ def test_the_whole_distribution_of_other_sizes(form, direction, choose, size, se
     pairs = pairs_of(overlaps, (band, *ALL[1:]), direction)
     weight = (lambda row: float(TABLE.values("weight")[row])) if seed % 2 else lambda row: 1.0
     pairs = {pair: found for pair, found in pairs.items() if weight(pair[0]) * weight(pair[1])}
-    law, fallback = law_of_sets(pairs, size, form, groups_by(choose, pairs, band=band, bins=3), weight)
+    distribution, fallback = distribution_of_sets(
+        pairs, size, form, groups_by(choose, pairs, band=band, bins=3), weight
+    )
     options = {"weights": "weight"} if seed % 2 else {}
 
     def make():
@@ -117,14 +119,14 @@ def test_the_whole_distribution_of_other_sizes(form, direction, choose, size, se
             **options,
         )  # fmt: skip
 
-    if not law:
+    if not distribution:
         with pytest.raises(SamplerError, match=r"begins a|none of the"):
             make()
         return
     sampler = make()
-    check_chances(sampler, law, fallback)
-    if len(law) > 1:
-        check_draws(sampler.block(0, 1500).indices, law)
+    check_chances(sampler, distribution, fallback)
+    if len(distribution) > 1:
+        check_draws(sampler.block(0, 1500).indices, distribution)
 
 
 @pytest.mark.parametrize(("form", "direction"), SHAPES)
@@ -135,19 +137,23 @@ def test_pairs_are_the_same_in_all_forms(form, direction):
     assert np.array_equal(one.block(0, 9).indices, OverlapSampler(TABLE, overlaps, **options).block(0, 9).indices)
     pairs = pairs_of(overlaps, ((0.2, 0.8), *ALL[1:]), direction, lambda row: row % 11 != 10)
     weight = TABLE.values("weight")
-    law, _ = law_of_sets(pairs, 2, form, groups_by("overlap", pairs, band=(0.2, 0.8), bins=3), lambda row: weight[row])
-    check_draws(OverlapSampler(TABLE, overlaps, sets=64, form=form, **options).block(0, 300).indices, law)
+    distribution, _ = distribution_of_sets(
+        pairs, 2, form, groups_by("overlap", pairs, band=(0.2, 0.8), bins=3), lambda row: weight[row]
+    )
+    check_draws(OverlapSampler(TABLE, overlaps, sets=64, form=form, **options).block(0, 300).indices, distribution)
 
 
 @pytest.mark.parametrize("form", ["chain", "star", "clique"])
 def test_sets_by_weight(form):
     overlaps, weight = table_of(TABLE, VIEWS, seed=4, unknown=0), TABLE.values("weight")
     pairs = pairs_of(overlaps, ALL, "either", lambda row: weight[row] > 0)
-    law, fallback = law_of_sets(pairs, 3, form, groups_by("scenes", pairs), lambda row: float(weight[row]))
+    distribution, fallback = distribution_of_sets(
+        pairs, 3, form, groups_by("scenes", pairs), lambda row: float(weight[row])
+    )
     options = {"size": 3, "form": form, "overlap": (0, 1), "direction": "either", "choose": "scenes", "sets": 64}
     sampler = OverlapSampler(TABLE, overlaps, weights="weight", **options)
-    check_chances(sampler, law, fallback)
-    check_draws(sampler.block(0, 400).indices, law)
+    check_chances(sampler, distribution, fallback)
+    check_draws(sampler.block(0, 400).indices, distribution)
     many = 1e-300 * np.where(SCENE == 1, 1.0, 1e250)  # products of them are 0
     drawn = OverlapSampler(TABLE, overlaps, weights=many, **options).block(0, 20).indices
     assert np.array_equal(drawn, OverlapSampler(TABLE, overlaps, weights=np.ones(ROWS), **options).block(0, 20).indices)
@@ -158,19 +164,21 @@ def test_sets_by_weight(form):
 def test_bins_of_the_angle(direction, band):
     overlaps = table_of(TABLE, VIEWS, seed=6, zero=0.2)
     pairs = pairs_of(overlaps, ((0.0, 1.0), band, (0.0, 1e9)), direction)
-    law, _ = law_of_sets(pairs, 2, "chain", groups_by("angle", pairs, band, 5))
+    distribution, _ = distribution_of_sets(pairs, 2, "chain", groups_by("angle", pairs, band, 5))
     given = {} if band == (0.0, 180.0) else {"angle": band}
     options = {"overlap": (0, 1), "direction": direction, "choose": "angle", "bins": 5, "sets": 64}
-    check_draws(OverlapSampler(TABLE, overlaps, **given, **options).block(0, 200).indices, law)
+    check_draws(OverlapSampler(TABLE, overlaps, **given, **options).block(0, 200).indices, distribution)
 
 
 @pytest.mark.parametrize("direction", ["forward", "both", "either"])
 def test_all_bands_count(direction):
     overlaps = table_of(TABLE, VIEWS, seed=7)
     bands = ((0.1, 1.0), (5.0, 80.0), (0.5, 2.0))
-    law, _ = law_of_sets(pairs_of(overlaps, bands, direction), 2, "chain", lambda pair: 0)
+    distribution, _ = distribution_of_sets(pairs_of(overlaps, bands, direction), 2, "chain", lambda pair: 0)
     named = dict(zip(("overlap", "angle", "scale"), bands, strict=True))
-    check_draws(OverlapSampler(TABLE, overlaps, direction=direction, sets=64, **named).block(0, 200).indices, law)
+    check_draws(
+        OverlapSampler(TABLE, overlaps, direction=direction, sets=64, **named).block(0, 200).indices, distribution
+    )
 
 
 def dead_ends():
@@ -183,16 +191,16 @@ def dead_ends():
 def test_the_last_resort():
     """After 64 attempts, the set that the search found for the last first pair; as often as the report says."""
     pairs, views = dead_ends()
-    law, fallback = law_of_sets(dict.fromkeys(pairs), 5, "chain", lambda pair: 0)
+    distribution, fallback = distribution_of_sets(dict.fromkeys(pairs), 5, "chain", lambda pair: 0)
     assert 0.2 < fallback < 0.3
     overlaps = table_of_pairs(TABLE, pairs, views)
-    check_chances(OverlapSampler(TABLE, overlaps, size=5, overlap=(0.5, 0.5), sets=1), law, fallback)
+    check_chances(OverlapSampler(TABLE, overlaps, size=5, overlap=(0.5, 0.5), sets=1), distribution, fallback)
     sampler = OverlapSampler(TABLE, overlaps, size=5, overlap=(0.5, 0.5), sets=64)
     drawn = sampler.block(0, 100).indices
-    check_draws(drawn, law)
+    check_draws(drawn, distribution)
     assert np.array_equal(np.stack([sampler[step].indices for step in range(20)]), drawn[:20])
     entry = sampler.report().entries[0]
-    first = {members[:2] for members in law}
+    first = {members[:2] for members in distribution}
     assert (entry.pairs, entry.first_pairs, entry.without_set) == (len(pairs), len(first), len(pairs) - len(first))
     assert "chance that all attempts at a set fail" in str(sampler.report())
 
@@ -214,7 +222,7 @@ def test_every_set_has_its_form(seed, shape, choose, size, measured, weighted):
     weight = TABLE.values("weight")
     kept = (lambda row: weight[row] > 0) if weighted else (lambda row: True)
     pairs = pairs_of(overlaps, ((0.2, 0.9), (0.0, 75.0), (0.0, 1e9)), direction, kept)
-    if not law_of_sets(pairs, size, form, lambda pair: 0, attempts=1)[0]:
+    if not distribution_of_sets(pairs, size, form, lambda pair: 0, attempts=1)[0]:
         with pytest.raises(SamplerError, match=r"begins a|none of the"):
             OverlapSampler(TABLE, overlaps, size=size, **options)
         return
@@ -448,7 +456,7 @@ def test_searches_end(form, monkeypatch):
     options = {"overlap": (0.1, 1), "size": 5, "form": form, "direction": "either", "sets": 64}
     pairs = pairs_of(overlaps, ((0.1, 1.0), *ALL[1:]), "either")
     whole = OverlapSampler(TABLE, overlaps, **options).report().entries[0]
-    sets, _ = law_of_sets(pairs, 5, form, lambda pair: 0)
+    sets, _ = distribution_of_sets(pairs, 5, form, lambda pair: 0)
     assert whole.first_pairs == len({members[:2] for members in sets})
     monkeypatch.setattr("setsup.samplers.partners.overlap_search.NODES", 3)
     monkeypatch.setattr("setsup.samplers.partners.overlap_forms.ATTEMPTS", 1)

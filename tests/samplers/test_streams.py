@@ -28,7 +28,7 @@ from setsup.samplers import (
     Zip,
     from_dict,
 )
-from tests.samplers.overlap_laws import table_of
+from tests.samplers.overlap_distributions import table_of
 
 
 def columns():

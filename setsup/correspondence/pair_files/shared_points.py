@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from setsup.arrays import Reals, Rows
-from setsup.correspondence.overlap_scenes import Plan, sample_views
+from setsup.correspondence.overlap_scenes import sample_views
 from setsup.correspondence.overlap_views import Source, View, ViewReader
 from setsup.correspondence.pixel_pairs import VISIBLE
 from setsup.samplers.partners.overlap_table import TRACKS, OverlapTable
@@ -49,9 +49,9 @@ def find_points(
         return _observed(dataset, views, pairs, poses, most)
     settings = table.about["settings"]
     source = Source(dataset, table.about["source"], settings.get("tolerance", 0.0), settings.get("absolute", 0.0))
-    plan = Plan(source, settings["pixels"], settings["candidates"], settings["seed"])
     reader = source.reader(int(views[0]))
-    return _shared(reader, views, sample_views(plan, reader, views), pairs, plan.pixels, most)
+    sampled = sample_views(reader, views, settings["pixels"], settings["seed"])
+    return _shared(reader, views, sampled, pairs, settings["pixels"], most)
 
 
 def _observed(dataset: Any, views: Rows, pairs: Rows, poses: Reals, most: int | None) -> SharedPoints:

@@ -11,7 +11,6 @@ from setsup.checks import check_integer
 from setsup.correspondence import planar
 from setsup.correspondence.matching import Match, followed, matched, view_size
 from setsup.correspondence.pixel_partners import Partners, partners
-from setsup.correspondence.set_pairs import Form, pair_positions
 from setsup.correspondence.view_pairs import descriptor_pairs
 from setsup.errors import SetsupError
 from setsup.loading.batch import Batch
@@ -21,6 +20,8 @@ from setsup.loading.transforms.operations.base import check_probability, pair
 from setsup.loading.transforms.slots import Slots
 from setsup.loading.views.names import add_views, check_names
 from setsup.random import stream_key
+from setsup.samplers.partners.overlap_forms import Form
+from setsup.samplers.partners.overlap_set_pairs import pair_positions
 
 __all__ = ["SpatialDescriptors", "SpatialPairs"]
 

@@ -15,7 +15,7 @@ from setsup.samplers.partners.overlap_search import find_sets
 
 __all__ = ["Chances", "find_chances"]
 
-ENUMERATED = 1 << 18  # sets of the whole law
+ENUMERATED = 1 << 18  # sets of a distribution that is enumerated
 TRIALS = 1 << 15  # sets of an estimate
 _NOTHING = 1e-15  # chance of a fallback that does not show in any figure
 
@@ -51,17 +51,17 @@ def find_chances(graph: OverlapGraph, first: FirstPairs, form: Form, size: int, 
     """Chances of views and scenes, enumerated where there are few sets, or a formula gives them."""
     if form == "star" and graph.weights is None and negatives is None:
         return _stars(graph, first, size)
-    law = enumerate_sets(graph, first, form, size, ENUMERATED)
-    if law is None or (negatives is not None and len(law.chance) > ENUMERATED):
+    whole = enumerate_sets(graph, first, form, size, ENUMERATED)
+    if whole is None or (negatives is not None and len(whole.chance) > ENUMERATED):
         return _estimate(graph, first, form, size, negatives)
-    members, success, failure = law.members, float(law.chance.sum()), float(law.failed.sum())
+    members, success, failure = whole.members, float(whole.chance.sum()), float(whole.failed.sum())
     fallback = (failure / (success + failure)) ** ATTEMPTS
-    chance = law.chance / success * (1 - fallback)
+    chance = whole.chance / success * (1 - fallback)
     if fallback > _NOTHING:
-        failing = np.flatnonzero(law.failed)
+        failing = np.flatnonzero(whole.failed)
         kept = find_sets(graph, graph.views(first.pairs[failing]), form == "clique", size)
         members = np.concatenate([members, kept])
-        chance = np.append(chance, law.failed[failing] / failure * fallback)
+        chance = np.append(chance, whole.failed[failing] / failure * fallback)
     views = np.zeros(len(graph.rows))
     np.add.at(views, members, chance[:, None])
     if negatives is not None:

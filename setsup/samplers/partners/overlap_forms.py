@@ -17,7 +17,7 @@ from setsup.samplers.partners.overlap_first_pairs import FirstPairs
 from setsup.samplers.partners.overlap_graph import OverlapGraph
 from setsup.samplers.partners.overlap_search import find_sets
 
-__all__ = ["ATTEMPTS", "Form", "Law", "draw_sets", "enumerate_sets", "try_sets"]
+__all__ = ["ATTEMPTS", "Form", "SetDistribution", "draw_sets", "enumerate_sets", "try_sets"]
 
 Form = Literal["chain", "star", "clique"]
 
@@ -117,7 +117,7 @@ def following(graph: OverlapGraph, members: Rows, form: Form) -> tuple[Rows, Row
     return owners, views
 
 
-class Law(NamedTuple):
+class SetDistribution(NamedTuple):
     """All sets that one attempt can draw.
 
     Attributes
@@ -136,8 +136,8 @@ class Law(NamedTuple):
     failed: Reals
 
 
-def enumerate_sets(graph: OverlapGraph, first: FirstPairs, form: Form, size: int, most: int) -> Law | None:
-    """The law of one attempt; None where it has more than `most` sets, or as many views that may follow."""
+def enumerate_sets(graph: OverlapGraph, first: FirstPairs, form: Form, size: int, most: int) -> SetDistribution | None:
+    """The distribution of one attempt; None where it has more than `most` sets, or as many views that may follow."""
     members, chance = graph.views(first.pairs), first.chance
     failed, origin = np.zeros(len(chance)), np.arange(len(chance))
     for _ in range(2, size):
@@ -149,7 +149,7 @@ def enumerate_sets(graph: OverlapGraph, first: FirstPairs, form: Form, size: int
         np.add.at(failed, origin[totals == 0], chance[totals == 0])
         members = np.concatenate([members[owners], views[:, None]], axis=1)
         chance, origin = chance[owners] * (weights / totals[owners]), origin[owners]
-    return Law(members, chance, failed)
+    return SetDistribution(members, chance, failed)
 
 
 def _to_look_at(graph: OverlapGraph, members: Rows, form: Form) -> int:

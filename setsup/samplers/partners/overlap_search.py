@@ -45,10 +45,9 @@ class _Scene:
 def find_sets(graph: OverlapGraph, first: Rows, clique: bool, size: int) -> Rows:
     """The chains or cliques that the search finds for first pairs (n, 2) that have one: (n, size) places."""
     sets = np.empty((len(first), size), dtype=np.int64)
-    search = _search_clique if clique else _search_chain
     scenes = graph.scenes[graph.scene_of(first[:, 0])[:, None] + np.arange(2)]
     for number, ((one, two), (start, stop)) in enumerate(zip(first.tolist(), scenes.tolist(), strict=True)):
-        found = search(_Scene(graph, start, stop).partners, one - start, two - start, size)
+        found = _search(_Scene(graph, start, stop).partners, one - start, two - start, size, clique)
         if found is not None:  # as it is where the first pair has a set
             sets[number] = np.array(found) + start
     return sets
@@ -62,7 +61,6 @@ def pairs_with_sets(graph: OverlapGraph, form: str, size: int) -> Bools:
         degrees = np.diff(graph.starts)
         return np.repeat(degrees >= size - 1, degrees)
     clique = form == "clique"
-    search = _search_clique if clique else _search_chain
     found = np.zeros(len(graph.pairs), dtype=bool)
     begins = graph.starts[graph.scenes]
     for number in np.flatnonzero(np.diff(begins)).tolist():
@@ -77,43 +75,22 @@ def pairs_with_sets(graph: OverlapGraph, form: str, size: int) -> Bools:
         for begin in range(0, len(pairs), _BLOCK):
             block = slice(begin, begin + _BLOCK)
             found[pairs[block]] = [
-                search(partners, first, second, size) is not None for first, second in ends[block].tolist()
+                _search(partners, first, second, size, clique) is not None for first, second in ends[block].tolist()
             ]
         if clique:
             found[graph.find(ends[:, 1] + start, ends[:, 0] + start)] = found[pairs]
     return found
 
 
-def _search_clique(partners: Callable[[int], int], first: int, second: int, size: int) -> list[int] | None:
-    path, nodes = [first, second], 0
-    left = [partners(first) & partners(second)]
-    while left:
-        free = left[-1]
-        if free.bit_count() < size - len(path):  # too few are left
-            left.pop()
-            path.pop()
-            continue
-        lowest = free & -free
-        view = lowest.bit_length() - 1
-        path.append(view)
-        if len(path) == size:
-            return path
-        nodes += 1
-        if nodes == NODES:
-            return None
-        left[-1] = free ^ lowest  # what holds this view has been tried once the search comes back
-        left.append(left[-1] & partners(view))
-    return None
-
-
-def _search_chain(partners: Callable[[int], int], first: int, second: int, size: int) -> list[int] | None:
+def _search(partners: Callable[[int], int], first: int, second: int, size: int, clique: bool) -> list[int] | None:
+    """The chain or clique that begins with two views; None where there is none, or the search ends before."""
     path, nodes = [first, second], 0
     used = 1 << first | 1 << second
-    left = [partners(second) & ~used]
-    checked = False
+    left = [partners(second) & (partners(first) if clique else ~used)]
+    checked = clique  # whether enough views are reached, which only chains need
     while left:
         free = left[-1]
-        if not free:
+        if free.bit_count() < (size - len(path) if clique else 1):  # too few are left
             if not checked and _reached(partners, first, second).bit_count() < size - 1:
                 return None
             checked = True
@@ -129,8 +106,8 @@ def _search_chain(partners: Callable[[int], int], first: int, second: int, size:
         if nodes == NODES:
             return None
         used |= lowest
-        left[-1] = free ^ lowest
-        left.append(partners(view) & ~used)
+        left[-1] = free ^ lowest  # what holds this view has been tried once the search comes back
+        left.append(partners(view) & (left[-1] if clique else ~used))
     return None
 
 

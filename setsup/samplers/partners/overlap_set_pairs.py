@@ -1,16 +1,15 @@
 """Which views of a set are pairs, by the form in which the set was drawn."""
 
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
 from setsup.arrays import Rows
 from setsup.checks import check_choice, check_integer
 from setsup.errors import SetsupError
+from setsup.samplers.partners.overlap_forms import Form
 
-__all__ = ["Form", "pair_positions"]
-
-Form = Literal["chain", "star", "clique"]
+__all__ = ["pair_positions"]
 
 
 def pair_positions(size: int, form: Form = "chain") -> Rows:

@@ -126,7 +126,7 @@ def first_set(pairs, members, form, size):
     return next((whole for whole in found if whole), None)
 
 
-def first_pair_law(pairs, size, form, groups_of, weight):
+def first_pair_chances(pairs, size, form, groups_of, weight):
     """Chance of each first pair: a uniform group of those that begin a set, then by weight in it."""
     begins = [pair for pair in pairs if first_set(pairs, pair, form, size)]
     groups = {}
@@ -139,7 +139,7 @@ def first_pair_law(pairs, size, form, groups_of, weight):
     return chances
 
 
-def law_of_sets(pairs, size, form, groups_of, weight=lambda row: 1.0, attempts=64):
+def distribution_of_sets(pairs, size, form, groups_of, weight=lambda row: 1.0, attempts=64):
     """Chance of each set, the last resort of `attempts` attempts included, and of that resort."""
     tried, failed = Counter(), Counter()
 
@@ -153,13 +153,13 @@ def law_of_sets(pairs, size, form, groups_of, weight=lambda row: 1.0, attempts=6
         for b in views:
             extend((*members, b), chance * weight(b) / sum(map(weight, views)))
 
-    for pair, chance in first_pair_law(pairs, size, form, groups_of, weight).items():
+    for pair, chance in first_pair_chances(pairs, size, form, groups_of, weight).items():
         extend(pair, chance)
     fails = sum(failed.values())
-    law = Counter({members: chance / (1 - fails) * (1 - fails**attempts) for members, chance in tried.items()})
+    distribution = Counter({members: chance / (1 - fails) * (1 - fails**attempts) for members, chance in tried.items()})
     for pair, chance in failed.items():
-        law[first_set(pairs, pair, form, size)] += chance / fails * fails**attempts
-    return law, fails**attempts
+        distribution[first_set(pairs, pair, form, size)] += chance / fails * fails**attempts
+    return distribution, fails**attempts
 
 
 def certainly_apart(overlaps, scene, a, b):
