@@ -1,13 +1,29 @@
 """Pairs of views of one scene, drawn by factors alone: what pixel correspondences are then found for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 from setsup.datasets.dataset import Dataset
 from setsup.errors import SamplerError, spell_name
 from setsup.samplers import Report, SetSampler
 
-__all__ = ["PixelPairSampler"]
+__all__ = ["PixelPairSampler", "explain_small"]
+
+
+@contextmanager
+def explain_small(name: str, agree: Sequence[str], on_small_group: str = "drop") -> Iterator[None]:
+    """Say of views what a SetSampler says of groups: that a scene, or each of them, has a single one."""
+    try:
+        yield
+    except SamplerError as error:
+        if " have fewer than the " not in str(error):
+            raise
+        which = "none of the scenes" if on_small_group == "drop" else "not every scene"
+        raise SamplerError(
+            f"{which} of {name} has two views that agree in {', '.join(agree)} and differ in another factor; draw from "
+            "more rows, or choose fewer factors"
+        ) from error
 
 
 class PixelPairSampler(SetSampler):
@@ -80,7 +96,7 @@ class PixelPairSampler(SetSampler):
                 f"{spell_name('on_small_group')} must be 'drop' or 'error' for pairs, not {on_small_group!r}"
             )
         agree = [scene] if isinstance(scene, str) else list(scene)
-        try:
+        with explain_small(dataset.name, agree, on_small_group):
             super().__init__(
                 dataset.factors,
                 agree,
@@ -93,14 +109,6 @@ class PixelPairSampler(SetSampler):
                 seed=seed,
                 stream=stream,
             )
-        except SamplerError as error:
-            if " have fewer than the " not in str(error):
-                raise
-            which = "none of the scenes" if on_small_group == "drop" else "not every scene"
-            raise SamplerError(
-                f"{which} of {dataset.name} has two views that agree in {', '.join(agree)} and differ in another "
-                "factor; draw from more rows, or choose fewer factors"
-            ) from error
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data of the SetSampler that draws the same, from which :func:`setsup.samplers.from_dict` makes it."""

@@ -13,9 +13,9 @@ from setsup.arrays import Rows
 from setsup.checks import check_arguments, check_integer
 from setsup.correspondence.banded_pairs import BandedPairs, Search, distance_to_band, find_pairs, work_settings
 from setsup.correspondence.overlap_work import Work
-from setsup.correspondence.pair_sampler import PixelPairSampler
+from setsup.correspondence.pair_sampler import explain_small
 from setsup.correspondence.spatial import spatial
-from setsup.datasets.dataset import Dataset, Modality
+from setsup.datasets.dataset import Modality
 from setsup.errors import DataError, SetsupError, spell_name
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.table import FactorTable
@@ -24,6 +24,7 @@ from setsup.files.expand_user import expanded
 from setsup.jobs import Ray, check_processes
 from setsup.jobs.cluster import Cluster
 from setsup.rendered.dataset import RenderedDataset
+from setsup.samplers import SetSampler
 from setsup.samplers.partners.overlap_options import Band, Direction, check_bands, describe_bands
 from setsup.samplers.partners.overlap_table import LEAST
 from setsup.scenes import Camera, Frame, Recipe, Renderer, Scene
@@ -193,7 +194,18 @@ def pair_table(
         raise SetsupError("tolerance= and overlap= are mutually exclusive; leave out one of them")
     views = FactorTable(recipe.factors) if factors is None else factors
     agree = tuple(getattr(recipe, "pair_factors", recipe.scene_factors))
-    sampler = PixelPairSampler(_Views(recipe.name, views, agree), pairs=pairs, tolerance=tolerance, seed=seed)
+    with explain_small(recipe.name, agree):  # as a PixelPairSampler draws from a dataset
+        sampler = SetSampler(
+            views,
+            agree,
+            size=2,
+            sets=pairs,
+            choose="groups",
+            on_small_group="drop",
+            tolerance=tolerance,
+            seed=seed,
+            stream="PairSampler",
+        )
     added = [Factor(PAIR, Kind.ORDINAL, tuple(range(pairs))), Factor(VIEW, Kind.ORDINAL, (0, 1))]
     search = None
     if overlap is not None:
@@ -261,13 +273,3 @@ def band_expression(band: Band, direction: Direction) -> str:
     """An expression for the rows of pairs in a band."""
     parts = [f"{band[0]:g} <= {name} <= {band[1]:g}" for name in (OVERLAP, OVERLAP_BACK)]
     return parts[0] if direction == "forward" else f" {'and' if direction == 'both' else 'or'} ".join(parts)
-
-
-class _Views(Dataset):
-    """What a PixelPairSampler reads of views that are not rendered."""
-
-    def __init__(self, name: str, factors: FactorTable, pair_factors: tuple[str, ...]) -> None:
-        self.name, self.factors, self.modalities, self.pair_factors = name, factors, {}, pair_factors
-
-    def fetch(self, indices: npt.ArrayLike, modalities: Any = None) -> dict[str, npt.NDArray[Any]]:
-        return {}

@@ -1,13 +1,13 @@
 """Frames of sequences with their cameras: image, pose and intrinsics, and optional maps of numbers."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setsup.arrays import Array, Rows
+from setsup.arrays import Array, Places, Rows
 from setsup.datasets.adapters.camera_paths import fit_intrinsics, nearest_fit, scale_intrinsics
 from setsup.datasets.adapters.fetching import fetch_images, read_distinct
 from setsup.datasets.adapters.image_files import ReleaseDataset
@@ -18,6 +18,7 @@ from setsup.datasets.images import header, parallel
 from setsup.datasets.originals import Original, originals_of, refuse_changed
 from setsup.errors import DataError
 from setsup.factors import FactorTable
+from setsup.files.archives.members import MemberIndex
 
 __all__ = ["CameraFrames", "FrameMaps"]
 
@@ -26,16 +27,21 @@ _LOOKED_AT = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrameMaps:
-    """A map for each frame, such as depth: `places` (n,) int64, −1 for none.
+    """A map for each frame, such as depth: `places` (n,) int64 among the files, −1 for none.
 
     ``read(source, label, row, (height, width))`` gives a frame's (height, width).
     """
 
-    images: MemberImages
-    places: Rows
+    files: MemberIndex
+    places: Places
     dtype: str
     read: Callable[[Source, str, int, tuple[int, int]], Array]
     unit: str = ""
+    images: MemberImages = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find the files; those of frames without a map are never read."""
+        object.__setattr__(self, "images", MemberImages(self.files, np.maximum(self.places, 0)))
 
 
 class CameraFrames(ReleaseDataset):

@@ -16,10 +16,18 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from setsup.arrays import Array, Rows
+from setsup.arrays import Array, Floats, Rows
 from setsup.factors import Factor, Kind
 
-__all__ = ["around", "around_upright", "fit_intrinsics", "nearest_fit", "pose_factors", "scale_intrinsics"]
+__all__ = [
+    "angle_factors",
+    "around",
+    "around_upright",
+    "fit_intrinsics",
+    "nearest_fit",
+    "pose_factors",
+    "scale_intrinsics",
+]
 
 _LEAST = 3  # posed frames of a sequence that has a plane
 _FLAT = 1e-4  # spread across a line, relative to that along it, below which cameras stand on one
@@ -115,7 +123,11 @@ def pose_factors(
     """
     bounds = np.flatnonzero(np.diff(sequence)) + 1
     parts = [angles(part) for part in np.split(poses, bounds)]
-    columns = np.concatenate(parts).astype(np.float32).T
+    return angle_factors(np.concatenate(parts).astype(np.float32).T, unit)
+
+
+def angle_factors(columns: Floats, unit: str) -> list[tuple[Factor, Array]]:
+    """Make the factors ``azimuth``, ``elevation`` and ``distance`` of columns (3, n); `unit` is that of lengths."""
     columns[0, columns[0] >= 360] = 0  # what was just below in float64
     factors = (
         Factor("azimuth", Kind.CONTINUOUS, unit="deg", period=360),

@@ -17,10 +17,9 @@ References
 """
 
 import numpy as np
-import numpy.typing as npt
 from numpy.polynomial import polynomial
 
-from setsup.arrays import Array
+from setsup.arrays import Array, Reals
 
 __all__ = ["distort_rays", "undistort_pixels", "undistort_rays"]
 
@@ -29,8 +28,6 @@ _ROUNDS = 30
 _CLOSE = 1e-10
 _REAL = 1e-9
 _NONE = 1e-12  # a coefficient that changes nothing within an image
-
-Reals = npt.NDArray[np.float64]
 
 
 def distort_rays(rays: Reals, coefficients: Reals) -> Reals:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array, Places, Rows
+from setsup.datasets.adapters.camera_matrices import lens_matrices
 from setsup.datasets.adapters.camera_paths import pose_factors
 from setsup.datasets.adapters.colmap_tracks import ColmapModels, ColmapTracks
 from setsup.datasets.adapters.factor_columns import table_of
@@ -113,9 +114,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
         (Factor("frame", Kind.ORDINAL, tuple(range(int(frame.max()) + 1)), within="sequence", role="key"), frame),
         *pose_factors(np.asarray(cameras["pose"]), of_row),
     ]
-    intrinsics = np.zeros((len(places), 3, 3), np.float32)
-    intrinsics[:, [0, 1, 0, 1], [0, 1, 2, 2]] = cameras["lens"]
-    intrinsics[:, 2, 2] = np.where(np.isnan(cameras["lens"][:, 0]), np.nan, 1)
+    intrinsics = lens_matrices(cameras["lens"])
     more = {"distortion": (Modality((4,), "float32"), np.asarray(cameras["distortion"]))}
     sizes = np.asarray(cameras["size"], np.int64)
     # cameras are those of the pixels as they are stored

@@ -1,12 +1,14 @@
 """JSON from untrusted files: bounded in size, without NaN, with errors in one sentence."""
 
 import json
+import math
 from collections import Counter
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 
+from setsup.checks import is_number
 from setsup.errors import DamagedFile, abbreviate
 
-__all__ = ["read_json"]
+__all__ = ["is_finite", "read_json"]
 
 _MOST_DIGITS = 300
 
@@ -26,6 +28,18 @@ def read_json(content: bytes, label: str, unique: bool = False) -> Any:
     except (ValueError, RecursionError) as error:
         why = " ".join(str(error).split())
         raise DamagedFile(f"{label} could not be parsed as JSON: {why}") from error
+
+
+def is_finite(value: Any) -> TypeGuard[float]:
+    """Whether a value of JSON is a finite number.
+
+    Examples
+    --------
+    >>> [is_finite(value) for value in json.loads('[1, 2.5, 1e999, true, "1"]')]
+    [True, True, False, False, False]
+
+    """
+    return is_number(value) and math.isfinite(value)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
         *_splits(tables, rows),
     ]
     maps = {
-        name: FrameMaps(MemberImages(release, np.maximum(indices, 0)), indices, dtype, read)
+        name: FrameMaps(release, indices, dtype, read)
         for name, file, dtype, read in (
             ("object_mask", "mask", "uint8", _mask),
             ("depth", "depth", "float32", partial(_depth, numbers["depth_scale"])),

@@ -19,17 +19,17 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from setsup.arrays import Array
+from setsup.arrays import Array, Reals
+from setsup.datasets.adapters.camera_matrices import nearest_rotations
 from setsup.datasets.cached_arrays import cached_npy, file_states
-from setsup.datasets.formats.json_text import read_json
-from setsup.datasets.own.bop.finding import Scene
+from setsup.datasets.formats.json_text import is_finite, read_json
+from setsup.datasets.own.bop.finding import BopScene
 from setsup.errors import DamagedFile, abbreviate
 from setsup.files import cache_folder
 from setsup.files.archives.members import MemberIndex
 
-__all__ = ["FIX", "IMAGES", "OBJECTS", "is_number", "read_annotations", "read_numbered", "read_numbers", "rigid"]
+__all__ = ["FIX", "IMAGES", "OBJECTS", "read_annotations", "read_numbered", "read_numbers", "read_rigid"]
 
 IMAGES = np.dtype(
     [
@@ -61,15 +61,12 @@ FIX = "correct the file"
 _MOST = 1 << 31  # bytes of a list
 _CACHED_FROM = 1 << 24  # bytes of all lists, which take a second to read
 _MOST_DIGITS = 9
-_TURNED = 1e-2  # how far a matrix times its transpose may be from that of a rotation
 _FAR = 1e12  # for a translation, mm
 _LARGE, _SMALL = 1e9, 1e-6  # for K
 _VERSION = 1
 
-Reals = npt.NDArray[np.float64]
 
-
-def read_annotations(files: MemberIndex, scenes: Sequence[Scene]) -> tuple[Array, Array]:
+def read_annotations(files: MemberIndex, scenes: Sequence[BopScene]) -> tuple[Array, Array]:
     """Read the images and objects of all scenes, (n,) :data:`IMAGES` and (m,) :data:`OBJECTS`, in order of both.
 
     Long lists are read once, then from the cache.
@@ -89,18 +86,18 @@ def read_annotations(files: MemberIndex, scenes: Sequence[Scene]) -> tuple[Array
     return saved(0, IMAGES), saved(1, OBJECTS)
 
 
-def _read_all(files: MemberIndex, scenes: Sequence[Scene]) -> tuple[Array, Array]:
+def _read_all(files: MemberIndex, scenes: Sequence[BopScene]) -> tuple[Array, Array]:
     images, objects, start = [], [], 0
     for number, scene in enumerate(scenes):
-        own, things = _read_scene(files, scene)
-        own["scene"], things["image"] = number, things["image"] + start
-        images.append(own)
-        objects.append(things)
-        start += len(own)
+        own_images, own_objects = _read_scene(files, scene)
+        own_images["scene"], own_objects["image"] = number, own_objects["image"] + start
+        images.append(own_images)
+        objects.append(own_objects)
+        start += len(own_images)
     return np.concatenate(images), np.concatenate(objects)
 
 
-def _read_scene(files: MemberIndex, scene: Scene) -> tuple[Array, Array]:
+def _read_scene(files: MemberIndex, scene: BopScene) -> tuple[Array, Array]:
     """Images and objects of a scene."""
     place = files.place(scene.file("scene_camera"))
     label = files.label(place)
@@ -126,12 +123,12 @@ def _read_scene(files: MemberIndex, scene: Scene) -> tuple[Array, Array]:
             posed.append(row)
     images["pose"] = np.nan
     images["pose"][posed] = np.linalg.inv(
-        rigid(turns, shifts, lambda at: f"{label}: the camera of image {numbers[posed[at]]}")
+        read_rigid(turns, shifts, lambda at: f"{label}: the camera of image {numbers[posed[at]]}")
     )
     return images, _read_objects(files, scene, images, label)
 
 
-def _read_objects(files: MemberIndex, scene: Scene, images: Array, cameras: str) -> Array:
+def _read_objects(files: MemberIndex, scene: BopScene, images: Array, cameras: str) -> Array:
     """Objects of a scene; writes their counts into the images."""
     truth, about = (files.places([scene.file(kind)]).tolist()[0] for kind in ("scene_gt", "scene_gt_info"))
     if truth < 0:
@@ -142,18 +139,18 @@ def _read_objects(files: MemberIndex, scene: Scene, images: Array, cameras: str)
     row_of = {number: row for row, number in enumerate(images["number"].tolist())}
     rows = list[tuple[int, int, int, float]]()
     turns, shifts = list[list[float]](), list[list[float]]()
-    for number, things in sorted(listed.items()):
+    for number, entries in sorted(listed.items()):
         if number not in row_of:
             raise DamagedFile(f"{label} has objects of image {number}, which is not in {cameras}", FIX)
-        if not isinstance(things, list) or not all(isinstance(thing, dict) for thing in things):
-            raise DamagedFile(f"{label}: image {number} is {abbreviate(things)}; expected a list of objects", FIX)
-        images["objects"][row_of[number]] = len(things)
-        visible = _visible(infos.get(number), len(things), lambda: f"{files.label(about)}: image {number}")  # noqa: B023
-        for instance, thing in enumerate(things):
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            raise DamagedFile(f"{label}: image {number} is {abbreviate(entries)}; expected a list of objects", FIX)
+        images["objects"][row_of[number]] = len(entries)
+        visible = _visible(infos.get(number), len(entries), lambda: f"{files.label(about)}: image {number}")  # noqa: B023
+        for instance, entry in enumerate(entries):
             at = f"{label}: object {instance} of image {number}"
-            rows.append((row_of[number], instance, _object_id(thing, at), visible[instance]))
-            turns.append(_needed(thing, "cam_R_m2c", 9, at))
-            shifts.append(_needed(thing, "cam_t_m2c", 3, at))
+            rows.append((row_of[number], instance, _object_id(entry, at), visible[instance]))
+            turns.append(_needed(entry, "cam_R_m2c", 9, at))
+            shifts.append(_needed(entry, "cam_t_m2c", 3, at))
     objects = np.zeros(len(rows), OBJECTS)
     for name, column in zip(("image", "instance", "id", "visib_fract"), zip(*rows, strict=True), strict=False):
         objects[name] = column
@@ -162,20 +159,21 @@ def _read_objects(files: MemberIndex, scene: Scene, images: Array, cameras: str)
         image = int(images["number"][objects["image"][at]])
         return f"{label}: object {int(objects['instance'][at])} of image {image}"
 
-    objects["pose"] = rigid(turns, shifts, named)
+    objects["pose"] = read_rigid(turns, shifts, named)
     return objects
 
 
-def rigid(turns: Sequence[Sequence[float]], shifts: Sequence[Sequence[float]], named: Callable[[int], str]) -> Reals:
+def read_rigid(
+    turns: Sequence[Sequence[float]], shifts: Sequence[Sequence[float]], named: Callable[[int], str]
+) -> Reals:
     """Rotations (n, 9) and translations (n, 3), mm, as (n, 4, 4), m; ``named(i)`` says whose they are.
 
     Rotations are the nearest ones to those of the file, which are rounded.
     """
     matrices = np.array(turns, np.float64).reshape(-1, 3, 3)
     moved = np.array(shifts, np.float64).reshape(-1, 3)
-    with np.errstate(all="ignore"):
-        off = np.abs(matrices @ matrices.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2))
-        sound = (off < _TURNED) & (np.linalg.det(matrices) > 0) & (np.abs(moved) < _FAR).all(axis=1)
+    rotations, sound = nearest_rotations(matrices)
+    sound &= (np.abs(moved) < _FAR).all(axis=1)
     if not sound.all():
         wrong = int(np.argmin(sound))
         raise DamagedFile(
@@ -183,9 +181,8 @@ def rigid(turns: Sequence[Sequence[float]], shifts: Sequence[Sequence[float]], n
             f"{abbreviate(list(shifts[wrong]))}; expected a rotation matrix, row by row, and millimetres",
             FIX,
         )
-    left, _, right = np.linalg.svd(matrices)
     poses = np.tile(np.eye(4), (len(matrices), 1, 1))
-    poses[:, :3, :3], poses[:, :3, 3] = left @ right, moved / 1000
+    poses[:, :3, :3], poses[:, :3, 3] = rotations, moved / 1000
     return poses
 
 
@@ -209,14 +206,9 @@ def read_numbers(entry: Mapping[str, Any], key: str, count: int, label: str) -> 
     value = entry.get(key)
     if value is None:
         return None
-    if not (isinstance(value, list) and len(value) == count and all(map(is_number, value))):
+    if not (isinstance(value, list) and len(value) == count and all(map(is_finite, value))):
         raise DamagedFile(f"{label} has {key} = {abbreviate(value)}; expected {count} finite numbers", FIX)
     return value
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value of JSON is a finite number."""
-    return type(value) in (int, float) and abs(value) < np.inf
 
 
 def _needed(entry: Mapping[str, Any], key: str, count: int, label: str) -> list[float]:
@@ -249,13 +241,13 @@ def _depth_scale(camera: Mapping[str, Any], label: str) -> float:
     scale = camera.get("depth_scale")
     if scale is None:
         return np.nan
-    if not is_number(scale) or not 0 < scale < _LARGE:
+    if not is_finite(scale) or not 0 < scale < _LARGE:
         raise DamagedFile(f"{label} has depth_scale = {abbreviate(scale)}; expected a positive number", FIX)
     return float(scale)
 
 
-def _object_id(thing: Mapping[str, Any], label: str) -> int:
-    number = thing.get("obj_id")
+def _object_id(entry: Mapping[str, Any], label: str) -> int:
+    number = entry.get("obj_id")
     if type(number) is not int or not 0 <= number < 10**_MOST_DIGITS:
         raise DamagedFile(f"{label} has obj_id = {abbreviate(number)}; expected the number of a model", FIX)
     return number
@@ -270,6 +262,6 @@ def _visible(infos: Any, count: int, named: Callable[[], str]) -> list[float]:
         raise DamagedFile(f"{named()} has {held}; expected one for each of the {count} objects in scene_gt", FIX)
     shares = [info.get("visib_fract") for info in infos]
     for share in shares:
-        if share is not None and not (is_number(share) and 0 <= share <= 1):
+        if share is not None and not (is_finite(share) and 0 <= share <= 1):
             raise DamagedFile(f"{named()} has visib_fract = {abbreviate(share)}; expected a number from 0 to 1", FIX)
     return [np.nan if share is None else float(share) for share in shares]

@@ -10,12 +10,12 @@ from setsup.arrays import Array, Places, Rows
 from setsup.datasets.adapters.camera_frames import CameraFrames, FrameMaps
 from setsup.datasets.adapters.camera_paths import nearest_fit
 from setsup.datasets.adapters.fetching import read_distinct
+from setsup.datasets.adapters.frame_maps import read_mask
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.adapters.nested_objects import NestedObjects
 from setsup.datasets.dataset import Modality
-from setsup.datasets.own.bop.finding import Scene
+from setsup.datasets.own.bop.finding import BopScene
 from setsup.datasets.own.bop.models import ObjectModel, read_mesh, read_models
-from setsup.datasets.own.captures.maps import read_mask
 from setsup.errors import DataError
 from setsup.factors import FactorTable
 from setsup.files.archives.members import MemberIndex
@@ -34,16 +34,16 @@ class ImageObjects:
 
     nested: NestedObjects
     values: Mapping[str, Array]
-    scenes: tuple[Scene, ...]
+    scenes: tuple[BopScene, ...]
     files: Array
 
-    def padded(self, name: str, rows: Rows) -> Array:
+    def pad(self, name: str, rows: Rows) -> Array:
         """A value of all objects of some images, (n, most, …)."""
         values, most = self.values[name], self.nested.most
         filled = np.arange(most) < self.nested.counts[rows, None]
-        padded = np.full((*filled.shape, *values.shape[1:]), _PADDING[name], values.dtype)
-        padded[filled] = values[(self.nested.firsts[rows, None] + np.arange(most))[filled]]
-        return padded
+        result = np.full((*filled.shape, *values.shape[1:]), _PADDING[name], values.dtype)
+        result[filled] = values[(self.nested.firsts[rows, None] + np.arange(most))[filled]]
+        return result
 
 
 class BopFrames(CameraFrames):
@@ -125,7 +125,7 @@ class BopFrames(CameraFrames):
             for nested, values in objects.values.items():
                 shape = objects.nested.most, *values.shape[1:]
                 self.modalities[nested] = Modality(shape, values.dtype.name, unit=units.get(nested, ""))
-            if any(len(files.under(scene.named("mask_visib"))) for scene in objects.scenes):
+            if any(len(files.under(scene.folder_of("mask_visib"))) for scene in objects.scenes):
                 self.modalities["instances"] = Modality(self.modalities["image"].shape[:2], "int32")
 
     def models(self, folder: str | None = None) -> dict[int, ObjectModel]:
@@ -175,7 +175,7 @@ class BopFrames(CameraFrames):
     def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
         if self._objects is None or name not in (*self._objects.values, "instances"):
             return super()._read(name, rows, out)
-        return self._instances(rows, out) if name == "instances" else self._objects.padded(name, rows)
+        return self._instances(rows, out) if name == "instances" else self._objects.pad(name, rows)
 
     def _instances(self, rows: Rows, out: Array | None) -> Array:
         """Position of the object that each pixel shows, in the order of the nested modalities; −1 for none."""
@@ -215,7 +215,7 @@ class BopFrames(CameraFrames):
         return found
 
 
-def mask_names(scene: Scene, kind: str, numbers: Any, instances: Any) -> list[str]:
+def mask_names(scene: BopScene, kind: str, numbers: Any, instances: Any) -> list[str]:
     """Names of the masks of objects: ``mask_visib/000003_000001.png``."""
-    folder = scene.named(kind)
+    folder = scene.folder_of(kind)
     return [f"{folder}/{number:06d}_{instance:06d}.png" for number, instance in zip(numbers, instances, strict=True)]

@@ -2,7 +2,7 @@
 
 Convention
 ----------
-A dataset has folders of splits, such as ``test``, ``train_pbr`` or ``test_primesense``: the split, and its type behind
+A dataset has folders of splits, such as ``test``, ``train_pbr`` or ``test_primesense``: the split, and its type after
 the first ``_``. A split has folders of scenes, and a scene has ``scene_camera.json`` next to the folders of its images.
 With several sensors, names of files and folders of a scene end in ``_`` and that of the sensor.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from setsup.errors import DataError
 from setsup.files.archives.members import MemberIndex
 
-__all__ = ["BOP_MARKS", "SPLITS", "Scene", "dataset_folder", "find_scenes"]
+__all__ = ["BOP_MARKS", "SPLITS", "BopScene", "dataset_folder", "find_scenes"]
 
 SPLITS = ("train", "val", "test", "onboarding")
 
@@ -39,7 +39,7 @@ _SPLIT = re.compile(rf"({'|'.join(SPLITS)})(?:_(.+))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class BopScene:
     """Images of a scene by one sensor.
 
     `folder` is empty or ends in ``/``; `sensor`, `split` and `split_type` are empty where there is none.
@@ -54,14 +54,14 @@ class Scene:
 
     def file(self, kind: str) -> str:
         """Name of a list of the scene: ``scene_gt``."""
-        return f"{self.named(kind)}.json"
+        return f"{self.folder_of(kind)}.json"
 
-    def named(self, kind: str) -> str:
+    def folder_of(self, kind: str) -> str:
         """Name of a folder of the scene: ``mask_visib``."""
         return f"{self.folder}{kind}{self.sensor and f'_{self.sensor}'}"
 
 
-def find_scenes(files: MemberIndex, source: Path) -> list[Scene]:
+def find_scenes(files: MemberIndex, source: Path) -> list[BopScene]:
     """Find all scenes of one dataset, ordered by folder and sensor."""
     _, groups = files.matching(rf"(?P<folder>(?:.*/)?){_CAMERAS}(?:_(?P<sensor>[^/]+))?\.json")
     found = sorted(set(zip(groups["folder"].to_pylist(), groups["sensor"].to_pylist(), strict=True)))
@@ -77,7 +77,7 @@ def find_scenes(files: MemberIndex, source: Path) -> list[Scene]:
         name = folder.removeprefix(tops[0]).rstrip("/") or source.resolve().name
         number = int(parts[-1]) if parts and parts[-1].isdecimal() and len(parts[-1]) < 10 else -1
         split, split_type = (match[1], match[2] or "") if match else ("", "")
-        scenes.append(Scene(folder, name, number, sensor, split, split_type))
+        scenes.append(BopScene(folder, name, number, sensor, split, split_type))
     return scenes
 
 

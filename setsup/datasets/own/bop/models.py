@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.checks import check_integer
 from setsup.datasets.adapters.meshes import ply_mesh
-from setsup.datasets.own.bop.annotations import FIX, is_number, read_numbered, read_numbers, rigid
+from setsup.datasets.formats.json_text import is_finite
+from setsup.datasets.own.bop.annotations import FIX, read_numbered, read_numbers, read_rigid
 from setsup.errors import DamagedFile, DataError, abbreviate, advice, did_you_mean
 from setsup.files.archives.members import MemberIndex
 from setsup.scenes.meshes.formats.ply import read_ply
@@ -28,8 +29,6 @@ _INFO = "models_info.json"
 _LENGTHS = ("diameter", *(f"{kind}_{axis}" for kind in ("min", "size") for axis in "xyz"))
 _FAR, _SMALL = 1e12, 1e-9
 _STEPS = 315  # ⌈π / 0.01⌉: that of BOP, whose steps move no vertex by more than 1 % of the diameter
-
-Reals = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,7 +142,7 @@ def _model(entry: Any, label: str) -> ObjectModel:
         raise DamagedFile(f"{label} is {abbreviate(entry)}; expected an object with diameter", FIX)
     lengths: dict[str, Any] = {name: entry.get(name) for name in _LENGTHS}
     for name, value in lengths.items():
-        if not is_number(value) or abs(value) > _FAR or not (name.startswith("min_") or value >= 0):
+        if not is_finite(value) or abs(value) > _FAR or not (name.startswith("min_") or value >= 0):
             raise DamagedFile(f"{label} has {name} = {abbreviate(value)}; expected millimetres", FIX)
     numbers = np.array([lengths[name] for name in _LENGTHS], np.float64) / 1000
     matrices = [
@@ -164,7 +163,7 @@ def _model(entry: Any, label: str) -> ObjectModel:
     return ObjectModel(
         float(numbers[0]),
         np.stack([numbers[1:4], numbers[1:4] + numbers[4:]]),
-        rigid(
+        read_rigid(
             [matrix[:3, :3].reshape(-1).tolist() for matrix in matrices],
             [matrix[:3, 3].tolist() for matrix in matrices],
             lambda at: f"{label}: symmetry {at}",

@@ -12,9 +12,10 @@ import numpy as np
 from setsup.arrays import Array, Places, Rows
 from setsup.checks import check_arguments
 from setsup.datasets.adapters.camera_frames import FrameMaps
-from setsup.datasets.adapters.camera_paths import around_upright, pose_factors
+from setsup.datasets.adapters.camera_paths import angle_factors, around_upright, pose_factors
 from setsup.datasets.adapters.factor_columns import nominal, table_of
 from setsup.datasets.adapters.fetching import sample_headers
+from setsup.datasets.adapters.frame_maps import read_mask
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.adapters.nested_objects import NestedObjects
@@ -22,10 +23,9 @@ from setsup.datasets.dataset import Modality
 from setsup.datasets.images import check_size, common_channels
 from setsup.datasets.own.bop.annotations import read_annotations
 from setsup.datasets.own.bop.dataset import BopFrames, ImageObjects, mask_names
-from setsup.datasets.own.bop.finding import SPLITS, Scene, dataset_folder, find_scenes
-from setsup.datasets.own.bop.maps import read_metres
+from setsup.datasets.own.bop.depth import read_metres
+from setsup.datasets.own.bop.finding import SPLITS, BopScene, dataset_folder, find_scenes
 from setsup.datasets.own.bop.targets import target_factors
-from setsup.datasets.own.captures.maps import read_mask
 from setsup.errors import DamagedFile, DataError, advice
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files import open_members
@@ -109,10 +109,10 @@ def open_bop(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Found:
+class _KnownImages:
     """Images that are there, with their objects; ``objects["image"]`` is a position among these images."""
 
-    scenes: tuple[Scene, ...]
+    scenes: tuple[BopScene, ...]
     images: Array
     places: Places
     depths: Places
@@ -120,7 +120,7 @@ class _Found:
     objects: Array
 
 
-def _find(files: MemberIndex, scenes: Sequence[Scene]) -> _Found:
+def _find(files: MemberIndex, scenes: Sequence[BopScene]) -> _KnownImages:
     images, objects = read_annotations(files, scenes)
     places, depths = np.full(len(images), -1), np.full(len(images), -1)
     bounds = np.searchsorted(images["scene"], np.arange(len(scenes) + 1))
@@ -128,14 +128,14 @@ def _find(files: MemberIndex, scenes: Sequence[Scene]) -> _Found:
     for scene, start, stop in zip(scenes, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         numbers = images["number"][start:stop].tolist()
         for kind in ("rgb", "gray"):
-            own = _places(files, scene.named(kind), numbers, _IMAGE_ENDINGS)
+            own = _places(files, scene.folder_of(kind), numbers, _IMAGE_ENDINGS)
             colored |= kind == "rgb" and bool((own >= 0).any())
-            if len(files.under(scene.named(kind))) > (own >= 0).sum():
-                unlisted.append(scene.named(kind))
+            if len(files.under(scene.folder_of(kind))) > (own >= 0).sum():
+                unlisted.append(scene.folder_of(kind))
             places[start:stop] = np.where(places[start:stop] < 0, own, places[start:stop])
-        depths[start:stop] = _places(files, scene.named("depth"), numbers, _DEPTH_ENDINGS)
+        depths[start:stop] = _places(files, scene.folder_of("depth"), numbers, _DEPTH_ENDINGS)
         missing = np.flatnonzero(places[start:stop] < 0)
-        lost += [f"{scene.named('rgb')}/{numbers[at]:06d}.png" for at in missing.tolist()]
+        lost += [f"{scene.folder_of('rgb')}/{numbers[at]:06d}.png" for at in missing.tolist()]
     warn_left_out(files.source, "images", lost, len(images))
     if unlisted:
         _log.warning(
@@ -146,7 +146,7 @@ def _find(files: MemberIndex, scenes: Sequence[Scene]) -> _Found:
     position[kept] = np.arange(len(kept))
     objects = objects[position[objects["image"]] >= 0]
     objects["image"] = position[objects["image"]]
-    found = _Found(tuple(scenes), images[kept], places[kept], depths[kept], colored, objects)
+    found = _KnownImages(tuple(scenes), images[kept], places[kept], depths[kept], colored, objects)
     unscaled = np.flatnonzero((found.depths >= 0) & np.isnan(found.images["depth_scale"]))
     if len(unscaled):
         image = found.images[unscaled[0]]
@@ -170,13 +170,13 @@ def _places(files: MemberIndex, folder: str, numbers: list[int], endings: Sequen
 
 
 def _open_images(
-    name: str, files: MemberIndex, within: MemberIndex, found: _Found, size: tuple[int, int] | None
+    name: str, files: MemberIndex, within: MemberIndex, found: _KnownImages, size: tuple[int, int] | None
 ) -> BopFrames:
-    images, things = found.images, found.objects
+    images, objects = found.images, found.objects
     rows = np.arange(len(images))
     counts = images["objects"].astype(np.int64)
-    numbers = np.unique(things["id"]).tolist()
-    nested = NestedObjects(table_of([nominal("object", things["id"].tolist(), levels=numbers or None)]), counts)
+    numbers = np.unique(objects["id"]).tolist()
+    nested = NestedObjects(table_of([nominal("object", objects["id"].tolist(), levels=numbers or None)]), counts)
     columns = _frame_factors(found, rows)
     if (counts >= 0).any():
         columns.append(nested.count_factor())
@@ -184,38 +184,38 @@ def _open_images(
             columns += nested.level_counts(["object"], prefix="obj_")
     columns += pose_factors(images["pose"], images["scene"], around_upright, "m")
     columns += _split_factors(within, found, rows)
-    values = {"object_ids": things["id"], "object_poses": things["pose"], "visib_fract": things["visib_fract"]}
+    values = {"object_ids": objects["id"], "object_poses": objects["pose"], "visib_fract": objects["visib_fract"]}
     about = np.stack([images["scene"], images["number"]], axis=1).astype(np.int64)
-    objects = ImageObjects(nested, values, found.scenes, about) if (counts >= 0).any() else None
-    return _frames(name, files, within, found, rows, table_of(columns), size, {}, {}, objects)
+    known = ImageObjects(nested, values, found.scenes, about) if (counts >= 0).any() else None
+    return _frames(name, files, within, found, rows, table_of(columns), size, {}, {}, known)
 
 
 def _open_objects(
-    name: str, files: MemberIndex, within: MemberIndex, found: _Found, size: tuple[int, int] | None
+    name: str, files: MemberIndex, within: MemberIndex, found: _KnownImages, size: tuple[int, int] | None
 ) -> BopFrames:
-    things = found.objects
-    if not len(things):
+    objects = found.objects
+    if not len(objects):
         by = advice("by='image'", "--option by=image")
         raise DataError(f"{files.source} has no objects with known poses, in scene_gt.json; open its images with {by}")
-    rows = things["image"]
-    most = int(things["instance"].max()) + 1
+    rows = objects["image"]
+    most = int(objects["instance"].max()) + 1
     columns = _frame_factors(found, rows)
     columns += [
         (
             Factor("instance", Kind.ORDINAL, tuple(range(most)), within="frame", role="key"),
-            things["instance"].astype(np.int64),
+            objects["instance"].astype(np.int64),
         ),
-        nominal("object", things["id"].tolist()),
-        (Factor("visib_fract", Kind.CONTINUOUS), things["visib_fract"]),
-        *_around_objects(things["pose"].astype(np.float64)),
+        nominal("object", objects["id"].tolist()),
+        (Factor("visib_fract", Kind.CONTINUOUS), objects["visib_fract"]),
+        *_around_objects(objects["pose"].astype(np.float64)),
         *_split_factors(within, found, rows),
     ]
     maps = {}
     for modality, kind in _MASKS.items():
         places = _mask_places(files, found, kind)
         if (places >= 0).any():
-            maps[modality] = FrameMaps(MemberImages(files, np.maximum(places, 0)), places, "uint8", read_mask)
-    more = {"object_pose": (Modality((4, 4), "float32", unit="m"), things["pose"])}
+            maps[modality] = FrameMaps(files, places, "uint8", read_mask)
+    more = {"object_pose": (Modality((4, 4), "float32", unit="m"), objects["pose"])}
     return _frames(name, files, within, found, rows, table_of(columns), size, maps, more, None)
 
 
@@ -223,7 +223,7 @@ def _frames(
     name: str,
     files: MemberIndex,
     within: MemberIndex,
-    found: _Found,
+    found: _KnownImages,
     rows: Rows,
     factors: FactorTable,
     size: tuple[int, int] | None,
@@ -237,13 +237,13 @@ def _frames(
     depths = found.depths[rows]
     if (depths >= 0).any():
         read = partial(read_metres, found.images["depth_scale"][rows])
-        maps = {"depth": FrameMaps(MemberImages(files, np.maximum(depths, 0)), depths, "float32", read, "m"), **maps}
+        maps = {"depth": FrameMaps(files, depths, "float32", read, "m"), **maps}
     poses, intrinsics = found.images["pose"][rows], found.images["k"][rows]
     channels = 3 if found.colored else common_channels(sample_headers(images, _LOOKED_AT))
     return BopFrames(name, factors, images, poses, intrinsics, files, within, size, maps, more, objects, channels)
 
 
-def _frame_factors(found: _Found, rows: Rows) -> list[Column]:
+def _frame_factors(found: _KnownImages, rows: Rows) -> list[Column]:
     """Factors ``scene``, ``sensor`` and ``frame``."""
     scenes, images = found.scenes, found.images[rows]
     names = list(dict.fromkeys(scene.name for scene in scenes))
@@ -256,7 +256,7 @@ def _frame_factors(found: _Found, rows: Rows) -> list[Column]:
     return columns
 
 
-def _split_factors(within: MemberIndex, found: _Found, rows: Rows) -> list[Column]:
+def _split_factors(within: MemberIndex, found: _KnownImages, rows: Rows) -> list[Column]:
     """Factors ``split`` and ``split_type``, where folders have them, and those of lists of targets."""
     scenes, images = found.scenes, found.images[rows]
     columns: list[Column] = []
@@ -282,23 +282,18 @@ def _around_objects(poses: Array) -> list[Column]:
     away = -np.einsum("nji,nj->ni", poses[:, :3, :3], poses[:, :3, 3])
     distance = np.linalg.norm(away, axis=1)
     azimuth = np.rad2deg(np.arctan2(away[:, 1], away[:, 0])).astype(np.float32) % 360
-    azimuth[azimuth >= 360] = 0
     elevation = np.rad2deg(np.arctan2(away[:, 2], np.hypot(away[:, 0], away[:, 1])))
-    return [
-        (Factor("azimuth", Kind.CONTINUOUS, unit="deg", period=360), azimuth),
-        (Factor("elevation", Kind.CONTINUOUS, unit="deg"), elevation.astype(np.float32)),
-        (Factor("distance", Kind.CONTINUOUS, unit="m"), distance.astype(np.float32)),
-    ]
+    return angle_factors(np.stack([azimuth, elevation.astype(np.float32), distance.astype(np.float32)]), "m")
 
 
-def _mask_places(files: MemberIndex, found: _Found, kind: str) -> Places:
+def _mask_places(files: MemberIndex, found: _KnownImages, kind: str) -> Places:
     """Places of the masks of all objects, −1 for none."""
-    things = found.objects
-    scene, numbers = (found.images[name][things["image"]] for name in ("scene", "number"))
-    places = np.full(len(things), -1)
+    objects = found.objects
+    scene, numbers = (found.images[name][objects["image"]] for name in ("scene", "number"))
+    places = np.full(len(objects), -1)
     for code in np.unique(scene).tolist():
         own = np.flatnonzero(scene == code)
-        if len(files.under(found.scenes[code].named(kind))):
-            names = mask_names(found.scenes[code], kind, numbers[own].tolist(), things["instance"][own].tolist())
+        if len(files.under(found.scenes[code].folder_of(kind))):
+            names = mask_names(found.scenes[code], kind, numbers[own].tolist(), objects["instance"][own].tolist())
             places[own] = files.places(names)
     return places

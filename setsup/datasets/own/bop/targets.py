@@ -8,7 +8,7 @@ import numpy as np
 from setsup.arrays import Array, Rows
 from setsup.datasets.formats.json_text import read_json
 from setsup.datasets.own.bop.annotations import FIX
-from setsup.datasets.own.bop.finding import Scene
+from setsup.datasets.own.bop.finding import BopScene
 from setsup.errors import DamagedFile, abbreviate
 from setsup.factors import Factor, Kind
 from setsup.files.archives.members import MemberIndex
@@ -19,7 +19,7 @@ _MOST = 1 << 28  # bytes of a list
 
 
 def target_factors(
-    files: MemberIndex, scenes: Sequence[Scene], scene: Rows, number: Rows
+    files: MemberIndex, scenes: Sequence[BopScene], scene: Rows, number: Rows
 ) -> list[tuple[Factor, Array]]:
     """A split for each list, of the images of its test scenes; `scene` (n,) positions among `scenes`, `number` (n,)."""
     places, groups = files.matching(r"test_targets_(?P<name>bop[0-9]+)\.json")
@@ -35,7 +35,7 @@ def target_factors(
 
 
 def _targets(content: bytes, label: str) -> set[tuple[int, int]]:
-    """Scene and image of each target."""
+    """BopScene and image of each target."""
     listed: Any = read_json(content, label)
     if not isinstance(listed, list):
         raise DamagedFile(f"{label} contains {abbreviate(listed)}; expected a list of targets", FIX)

@@ -9,7 +9,9 @@ import numpy.typing as npt
 
 from setsup.arrays import Array, Places, Reals
 from setsup.datasets.adapters.camera_frames import FrameMaps
+from setsup.datasets.adapters.camera_matrices import lens_matrices
 from setsup.datasets.adapters.colmap_tracks import ColmapModels, ColmapTracks
+from setsup.datasets.adapters.frame_maps import read_mask
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.adapters.lens_distortion import undistort_rays
 from setsup.datasets.adapters.missing_files import warn_left_out
@@ -18,7 +20,6 @@ from setsup.datasets.formats.geometry.colmap import ColmapCamera, ColmapImage, r
 from setsup.datasets.formats.geometry.colmap_text import read_camera_lines, read_image_lines
 from setsup.datasets.own.captures.finding import join
 from setsup.datasets.own.captures.frames import CaptureFrames, capture_table
-from setsup.datasets.own.captures.maps import read_mask
 from setsup.errors import DamagedFile, DataError, abbreviate, advice
 from setsup.files.archives.members import MemberIndex
 
@@ -122,21 +123,18 @@ def open_models(
             stretches.append((entry.start, entry.length))
             found_names.append(image)
     warn_left_out(files.source, "images", lost, len(lost) + len(stretches))
-    intrinsics = np.zeros((len(stretches), 3, 3), np.float32)
-    intrinsics[:, [0, 1, 0, 1], [0, 1, 2, 2]] = np.array(columns["lens"])
-    intrinsics[:, 2, 2] = 1
     poses = np.array(columns["pose"], np.float32)
     present, scene = np.unique(columns["scene"], return_inverse=True)
     table = capture_table([scenes[number][0] for number in present.tolist()], scene, poses)
     masked = np.array(columns["mask"], np.int64)
-    maps = {"object_mask": FrameMaps(MemberImages(files, np.maximum(masked, 0)), masked, "uint8", read_mask)}
+    maps = {"object_mask": FrameMaps(files, masked, "uint8", read_mask)}
     return ColmapFrames(
         name,
         table,
         # cameras are those of the pixels as they are stored
         MemberImages(files, np.array(columns["place"], np.int64), upright=False),
         poses,
-        intrinsics,
+        lens_matrices(columns["lens"]),
         np.array(columns["size"], np.int64),
         np.array(columns["bend"]),
         size,

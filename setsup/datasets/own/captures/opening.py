@@ -1,22 +1,25 @@
 """Open a user's own captures: images with cameras by COLMAP, or in ``transforms.json``."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
+from setsup.arrays import Places
 from setsup.checks import check_arguments, check_number
 from setsup.datasets.adapters.camera_frames import FrameMaps
+from setsup.datasets.adapters.camera_matrices import lens_matrices
+from setsup.datasets.adapters.frame_maps import read_mask
 from setsup.datasets.adapters.image_sources import MemberImages, as_stored
 from setsup.datasets.adapters.missing_files import warn_left_out
 from setsup.datasets.images import check_size, header
 from setsup.datasets.own.captures.colmap import open_models
+from setsup.datasets.own.captures.depth import read_depth
 from setsup.datasets.own.captures.finding import CAMERA_FILES, find_incomplete, find_models, find_transforms, join
 from setsup.datasets.own.captures.frames import CaptureFrames, capture_table
-from setsup.datasets.own.captures.maps import read_depth, read_mask
 from setsup.datasets.own.captures.transforms import Frame, read_transforms
 from setsup.errors import DamagedFile, DataError, advice, short
 from setsup.files import open_members
@@ -29,6 +32,7 @@ __all__ = ["open_capture"]
 _log = logging.getLogger("setsup")
 _MOST = 1 << 28  # bytes of a JSON
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".PNG", ".JPG", ".JPEG")  # of paths that NeRF lists without one
+_MAPS = ("depth", "mask")
 _MILLIMETRES = 0.001
 
 
@@ -127,58 +131,49 @@ def _open_lists(
 ) -> CaptureFrames:
     frames: list[Frame] = []
     scene: list[int] = []
-    places: dict[str, list[int]] = {"image": [], "depth": [], "mask": []}
+    places: dict[str, list[int]] = {kind: [] for kind in ("image", *_MAPS)}
     splits: list[str | None] = []
-    lost: list[str] = []
-    lost_maps: dict[str, list[str]] = {"depth": [], "mask": []}
+    lost: dict[str, list[str]] = {kind: [] for kind in places}
     for number, (capture, of_splits) in enumerate(lists.items()):
         for split, file in of_splits.items():
             place = files.place(file)
             label = files.label(place)
             read = read_transforms(files.read(place, _MOST), label, partial(_size_of, files, capture, label))
-            for frame, image in zip(read, _find(files, capture, [one.path for one in read], label), strict=True):
-                if image < 0:
-                    lost.append(frame.path)
-                    continue
-                frames.append(frame)
-                scene.append(number)
-                splits.append(split or frame.split)
-                places["image"].append(image)
-                for kind, listed in (("depth", frame.depth), ("mask", frame.mask)):
-                    places[kind].append(-1 if listed is None else _find(files, capture, [listed], label)[0])
-                    if listed is not None and places[kind][-1] < 0:
-                        lost_maps[kind].append(listed)
-    warn_left_out(files.source, "images", lost, len(lost) + len(frames))
-    for kind, paths in lost_maps.items():
-        if paths:
+            images = _find(files, capture, [frame.path for frame in read], label)
+            lost["image"] += [frame.path for frame, image in zip(read, images.tolist(), strict=True) if image < 0]
+            read = [frame for frame, image in zip(read, images.tolist(), strict=True) if image >= 0]
+            frames += read
+            scene += [number] * len(read)
+            splits += [split or frame.split for frame in read]
+            places["image"] += images[images >= 0].tolist()
+            for kind in _MAPS:
+                paths = [getattr(frame, kind) for frame in read]
+                found = _find(files, capture, paths, label).tolist()
+                places[kind] += found
+                lost[kind] += [path for path, one in zip(paths, found, strict=True) if path is not None and one < 0]
+    warn_left_out(files.source, "images", lost["image"], len(lost["image"]) + len(frames))
+    for kind in _MAPS:
+        if lost[kind]:
             _log.warning(
                 "%s: %s listed %s files are missing (%s); their images have no %s",
-                *(files.source, f"{len(paths):,}", kind, some([short(path) for path in paths]), kind),
+                *(files.source, f"{len(lost[kind]):,}", kind, some([short(path) for path in lost[kind]]), kind),
             )
     poses = np.array([frame.pose for frame in frames], np.float32)
-    intrinsics = np.zeros((len(frames), 3, 3), np.float32)
-    intrinsics[:, [0, 1, 0, 1], [0, 1, 2, 2]] = [frame.lens for frame in frames]
-    intrinsics[:, 2, 2] = 1
     present, scenes = np.unique(scene, return_inverse=True)
     names = [capture.rstrip("/") or name for capture in lists]
     scales = [depth_scale if frame.depth_scale is None else frame.depth_scale for frame in frames]
-    depth, mask = (np.array(places[kind], np.int64) for kind in ("depth", "mask"))
+    image, depth, mask = (np.array(of_kind, np.int64) for of_kind in places.values())
     maps = {
-        "depth": FrameMaps(
-            MemberImages(files, np.maximum(depth, 0)),
-            depth,
-            "float32",
-            partial(read_depth, np.array(scales, np.float32)),
-        ),
-        "object_mask": FrameMaps(MemberImages(files, np.maximum(mask, 0)), mask, "uint8", read_mask),
+        "depth": FrameMaps(files, depth, "float32", partial(read_depth, np.array(scales, np.float32))),
+        "object_mask": FrameMaps(files, mask, "uint8", read_mask),
     }
     return CaptureFrames(
         name,
         capture_table([names[number] for number in present.tolist()], scenes, poses, splits),
         # cameras are those of the pixels as they are stored
-        MemberImages(files, np.array(places["image"], np.int64), upright=False),
+        MemberImages(files, image, upright=False),
         poses,
-        intrinsics,
+        lens_matrices([frame.lens for frame in frames]),
         np.array([frame.size for frame in frames], np.int64),
         np.array([frame.distortion for frame in frames]),
         size,
@@ -187,28 +182,32 @@ def _open_lists(
     )
 
 
-def _find(files: MemberIndex, capture: str, paths: list[str], label: str) -> list[int]:
+def _find(files: MemberIndex, capture: str, paths: Sequence[str | None], label: str) -> Places:
     """Places of files that a list names, relative to its folder, −1 for none."""
-    names = []
-    for path in paths:
-        inner = join(capture, path)
-        if inner is None:
-            raise DamagedFile(
-                f"{label}: the path {path!r} leads out of {files.source}; expected one relative to the file",
-                "open the folder that contains both, or make paths relative",
-            )
-        names.append(inner)
-    places = files.places(names)
-    for suffix in _SUFFIXES:
-        missing = np.flatnonzero(places < 0)
+    found = np.full(len(paths), -1)
+    named = np.flatnonzero([path is not None for path in paths])
+    names = [_inner(files, capture, path, label) for path in paths if path is not None]
+    for suffix in ("", *_SUFFIXES):
+        missing = np.flatnonzero(found[named] < 0)
         if len(missing):
-            places[missing] = files.places([names[index] + suffix for index in missing.tolist()])
-    return [int(place) for place in places]
+            found[named[missing]] = files.places([names[at] + suffix for at in missing.tolist()])
+    return found
+
+
+def _inner(files: MemberIndex, capture: str, path: str, label: str) -> str:
+    """Name of a file that a list names, relative to its folder."""
+    inner = join(capture, path)
+    if inner is None:
+        raise DamagedFile(
+            f"{label}: the path {path!r} leads out of {files.source}; expected one relative to the file",
+            "open the folder that contains both, or make paths relative",
+        )
+    return inner
 
 
 def _size_of(files: MemberIndex, capture: str, label: str, path: str) -> tuple[int, int]:
     """Height and width of an image, as it is stored."""
-    [place] = _find(files, capture, [path], label)
+    [place] = _find(files, capture, [path], label).tolist()
     if place < 0:
         raise DamagedFile(
             f"{label}: {path} is missing, and the file does not say its h and w", "add the image, or h and w"

@@ -23,9 +23,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from setsup.datasets.formats.json_text import read_json
+from setsup.arrays import Reals
+from setsup.datasets.adapters.camera_matrices import nearest_rotations
+from setsup.datasets.formats.json_text import is_finite, read_json
 from setsup.datasets.own.captures.finding import SPLITS
 from setsup.errors import DamagedFile, abbreviate
 
@@ -42,12 +43,9 @@ _OTHER_LENSES = {  # of instant-ngp
 }
 _DISTORTION = ("k1", "k2", "p1", "p2", "k3")
 _LISTED = ("k1", "k2", "k3", "k4", "p1", "p2")  # of nerfstudio's distortion_params
-_TURNED = 1e-2  # how far a matrix times its transpose may be from that of a rotation
 _FAR = 1e30  # which still fits into float32
 _LARGE, _SMALL = 1e9, 1e-6
 _DEPTH = ("depth_file_path", "depth_path")  # of nerfstudio, and of instant-ngp
-
-Reals = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,18 +113,15 @@ def _pose(matrix: Any, label: str) -> Reals:
 def _matrix(matrix: Any, label: str) -> Reals:
     """A rotation and a translation, (4, 4) of (3, 4) or (4, 4); the nearest rotation to one that was rounded."""
     wide = isinstance(matrix, list) and len(matrix) in (3, 4)
-    if not (wide and all(isinstance(row, list) and len(row) == 4 and all(map(_is_number, row)) for row in matrix)):
+    if not (wide and all(isinstance(row, list) and len(row) == 4 and all(map(is_finite, row)) for row in matrix)):
         raise DamagedFile(f"{label} is {abbreviate(matrix)}; expected 4 rows of 4 finite numbers", _FIX)
     values = np.eye(4)
     values[: len(matrix)] = matrix
-    turn = values[:3, :3]
-    with np.errstate(over="ignore", invalid="ignore"):
-        off = np.abs(turn @ turn.T - np.eye(3)).max()
+    [turn], [sound] = nearest_rotations(values[None, :3, :3])
     last, far = values[3].tolist() == [0, 0, 0, 1], np.abs(values).max() > _FAR
-    if far or not (off < _TURNED and np.linalg.det(turn) > 0 and last):
+    if far or not (sound and last):
         raise DamagedFile(f"{label} is {abbreviate(matrix)}; expected a rotation and a translation", _FIX)
-    left, _, right = np.linalg.svd(turn)
-    values[:3, :3] = left @ right
+    values[:3, :3] = turn
     return values
 
 
@@ -160,7 +155,7 @@ def _with_distortion(both: dict[str, Any], label: str) -> dict[str, Any]:
     listed = both.get("distortion_params")
     if listed is None:
         return both
-    if not (isinstance(listed, list) and len(listed) == len(_LISTED) and all(map(_is_number, listed))):
+    if not (isinstance(listed, list) and len(listed) == len(_LISTED) and all(map(is_finite, listed))):
         raise DamagedFile(
             f"{label} has distortion_params = {abbreviate(listed)}; expected {len(_LISTED)} finite numbers, "
             f"{', '.join(_LISTED)}",
@@ -233,13 +228,9 @@ def _number(both: Mapping[str, Any], key: str, label: str) -> float | None:
     value = both.get(key)
     if value is None:
         return None
-    if not _is_number(value):
+    if not is_finite(value):
         raise DamagedFile(f"{label} has {key} = {abbreviate(value)}; expected a finite number", _FIX)
     return float(value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _text(frame: Mapping[str, Any], key: str, label: str) -> str | None:

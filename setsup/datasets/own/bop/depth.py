@@ -3,12 +3,11 @@
 import io
 
 import numpy as np
-import numpy.typing as npt
 
-from setsup.arrays import Array
+from setsup.arrays import Array, Floats, Reals
+from setsup.datasets.adapters.frame_maps import fit_depth
 from setsup.datasets.formats.depth_images import decode_depth, deep_size
 from setsup.datasets.formats.source import Source, source_content
-from setsup.datasets.own.captures.maps import fit_map
 from setsup.errors import DamagedFile
 
 __all__ = ["read_metres"]
@@ -18,9 +17,7 @@ _MODES = ("I;16", "I;16L", "I;16B", "F")
 _MOST_PIXELS = 80_000_000
 
 
-def read_metres(
-    scales: npt.NDArray[np.float64], source: Source, label: str, row: int, size: tuple[int, int]
-) -> npt.NDArray[np.float32]:
+def read_metres(scales: Reals, source: Source, label: str, row: int, size: tuple[int, int]) -> Floats:
     """Read depth along the optical axis, (height, width) float32 in metres, 0 where unknown.
 
     `scales` (n,) are the millimetres of one step of each row.
@@ -28,8 +25,7 @@ def read_metres(
     content = source_content(source)
     stored = deep_size(content)
     values = _decode_tiff(content, label) if stored is None else decode_depth(content, label, stored)
-    depth = fit_map(values.astype(np.float32), size, label) * np.float32(scales[row] / 1000)
-    return np.where(np.isfinite(depth) & (depth > 0), depth, np.float32(0))
+    return fit_depth(values, scales[row] / 1000, size, label)
 
 
 def _decode_tiff(content: bytes, label: str) -> Array:
