@@ -23,7 +23,6 @@ from setsup.datasets import (
     open_bop,
     open_capture,
     open_croissant,
-    open_hub,
     open_images,
     open_table,
 )
@@ -302,7 +301,11 @@ def _find_opener(source: Path | str, kind: SourceKind) -> Callable[..., Any]:
         return open_arrays
     if kind == "croissant":
         return open_croissant
-    return open_hub if kind == "hub" else from_huggingface
+    if kind == "hub":
+        from setsup.shards.hub import open_from_hub
+
+        return open_from_hub
+    return from_huggingface
 
 
 def _is_mark(file: Path) -> bool:

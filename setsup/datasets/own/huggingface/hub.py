@@ -2,8 +2,9 @@
 
 Convention
 ----------
-``hf:owner/name`` is a dataset of the Hub, which ``datasets`` loads into its own cache and setsup opens from there;
-``hf://datasets/owner/name/…`` is the address of shards that setsup wrote into a repository, which are read in place.
+``hf:owner/name`` is a dataset of the Hub, which ``datasets`` loads into its own cache and setsup opens from there, or
+shards that setsup wrote, which ``huggingface_hub`` downloads into its cache; ``hf://datasets/owner/name/…`` is the
+address of such shards, which are read in place.
 
 Notes
 -----
@@ -28,7 +29,16 @@ from setsup.datasets.own.huggingface.dataset import HuggingFaceDataset, Names, f
 from setsup.errors import DataError, imported
 from setsup.factors import Factor, Kind
 
-__all__ = ["HUB_ADDRESS", "may_be_on_hub", "open_hub"]
+__all__ = [
+    "HUB_ADDRESS",
+    "HubAddress",
+    "HubAnswer",
+    "ask_hub",
+    "download_shards",
+    "load_from_hub",
+    "may_be_on_hub",
+    "open_hub",
+]
 
 HUB_ADDRESS = re.compile(r"(?i)hf:(?!/|:)")
 """Prefix of an address of a dataset of the Hub: ``hf:`` without a slash after it."""
@@ -64,6 +74,14 @@ class HubAddress:
         return cls(match["name"], revision and unquote(revision), match["config"])
 
 
+@dataclass(frozen=True, slots=True)
+class HubAnswer:
+    """What the Hub says of a repository: why it could not be reached, else the names of its files."""
+
+    unreachable: str | None
+    files: frozenset[str] = frozenset()
+
+
 def may_be_on_hub(source: str) -> bool:
     """Whether a string could be the name of a repository: ``owner/name``."""
     return re.fullmatch(rf"{_PART}/{_PART}", source) is not None
@@ -80,7 +98,8 @@ def open_hub(
 
     ``datasets.load_dataset`` downloads it into its own cache (``$HF_HOME``) unless it is cached already; without a
     network, the copy in the cache is opened. Scripts of a repository are never run. Splits are concatenated, and become
-    the levels of the factor ``split``.
+    the levels of the factor ``split``. Shards that setsup wrote are opened so, too, while :func:`setsup.open` opens
+    them by their catalogue.
 
     Parameters
     ----------
@@ -109,13 +128,26 @@ def open_hub(
     """
     check_arguments(open_hub, locals(), DataError)
     wanted = HubAddress.parse(address)
+    return load_from_hub(address, wanted, ask_hub(address, wanted), image, factors, kinds, size)
+
+
+def load_from_hub(
+    address: str,
+    wanted: HubAddress,
+    answer: HubAnswer,
+    image: Names = None,
+    factors: Sequence[Factor] = (),
+    kinds: Mapping[str, Kind | str] | None = None,
+    size: tuple[int, int] | None = None,
+) -> HuggingFaceDataset:
+    """Load a dataset about which the Hub was asked by ``datasets``, and open it."""
     datasets = imported("datasets", "hf")
     if os.path.exists(wanted.name):
         raise DataError(
             f"{address} is a dataset on the Hugging Face Hub, but datasets would open the local "
             f"{Path(wanted.name).absolute()} instead; change to another directory"
         )
-    unreachable = _ask(address, wanted)
+    unreachable = answer.unreachable
     try:
         with _offline(datasets, unreachable is not None):
             splits = _load(datasets, wanted)
@@ -128,14 +160,44 @@ def open_hub(
     return from_huggingface(splits, image=image, factors=factors, kinds=kinds, size=size)
 
 
-def _ask(address: str, wanted: HubAddress) -> str | None:
-    """Query the Hub for a repository; None if it exists, otherwise why the Hub could not be reached."""
+def download_shards(address: str, wanted: HubAddress, answer: HubAnswer, mark: str) -> Path | None:
+    """Folder with the shards of a repository, in the Hub's own cache; None where it has no file `mark` of them.
+
+    Without an answer of the Hub, the copy in the cache is taken.
+    """
+    if wanted.config is not None or (answer.unreachable is None and mark not in answer.files):
+        return None
+    hub = imported("huggingface_hub", "hf")
+    offline = answer.unreachable is not None
+    try:
+        folder = hub.snapshot_download(
+            wanted.name,
+            repo_type="dataset",
+            revision=wanted.revision,  # by name, which the cache keeps for a time without network
+            allow_patterns=[mark, "*.tar", "*.parquet"],
+            local_files_only=offline,
+        )
+    except Exception as error:  # of the network, the disk or the cache
+        if offline:
+            return None  # whoever loads it says that there is no copy
+        raise DataError(f"{address} cannot be downloaded: {_one_line(error)}; try again") from error
+    if not (Path(folder) / mark).is_file():
+        return None
+    if offline:
+        _log.warning(
+            "the Hugging Face Hub cannot be reached (%s); %s is opened from the cache", answer.unreachable, address
+        )
+    return Path(folder)
+
+
+def ask_hub(address: str, wanted: HubAddress) -> HubAnswer:
+    """Query the Hub for a repository."""
     hub = imported("huggingface_hub", "hf")
     errors = imported("huggingface_hub.errors", "hf")
-    if hub.constants.HF_HUB_OFFLINE or imported("datasets", "hf").config.HF_HUB_OFFLINE:
-        return "offline mode is on: HF_HUB_OFFLINE"
+    if imported("huggingface_hub.constants", "hf").HF_HUB_OFFLINE or imported("datasets", "hf").config.HF_HUB_OFFLINE:
+        return HubAnswer("offline mode is on: HF_HUB_OFFLINE")
     try:
-        hub.HfApi().dataset_info(wanted.name, revision=wanted.revision, timeout=_TIMEOUT)
+        about = hub.HfApi().dataset_info(wanted.name, revision=wanted.revision, timeout=_TIMEOUT)
     except errors.RevisionNotFoundError as error:
         raise DataError(
             f"{address}: {wanted.name} has no revision {wanted.revision!r} on the Hugging Face Hub; check the branch, "
@@ -151,8 +213,9 @@ def _ask(address: str, wanted: HubAddress) -> str | None:
     except errors.HFValidationError as error:
         raise DataError(f"{address}: {_one_line(error)}") from error
     except Exception as error:  # no network, no name server, a proxy's page, a time-out, the Hub's own trouble
-        return _one_line(error).partition(" For more information")[0]
-    return None
+        return HubAnswer(_one_line(error).partition(" For more information")[0])
+    files = frozenset(one.rfilename for one in getattr(about, "siblings", None) or ())
+    return HubAnswer(None, files)
 
 
 def _load(datasets: Any, wanted: HubAddress) -> Any:
