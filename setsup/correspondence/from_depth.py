@@ -116,7 +116,7 @@ def from_depth(
     at = camera1.pixels() if pixels is None else check_pixels(pixels)
     seen = np.flatnonzero(planar.inside(at, camera1.height, camera1.width))
     depth = np.full(len(at), np.nan)
-    depth[seen] = _sampled(map1, at[seen])
+    depth[seen] = _sample(map1, at[seen])
     with np.errstate(invalid="ignore"):
         depth[~(depth > 0)] = np.nan
     xyz = camera1.centre + depth[:, None] * camera1.rays(at)
@@ -133,7 +133,7 @@ def from_depth(
                 f"{numbers.shape}"
             )
         known = seen[status[seen] != NO_SURFACE]
-        instance[known] = _sampled(numbers, at[known])
+        instance[known] = _sample(numbers, at[known])
     return PixelPairs(at, points2, xyz, instance, status)
 
 
@@ -145,7 +145,7 @@ def compare_depth(
     `image` (h, w), metres; `points` (n, 2), pixels within it; `depth` (n,), metres; returns (n,) uint8: VISIBLE,
     OCCLUDED or UNKNOWN.
     """
-    measured = _sampled(image, points)
+    measured = _sample(image, points)
     with np.errstate(invalid="ignore"):
         known = (measured > 0) & (measured < np.inf)
         same = np.abs(measured - depth) <= np.maximum(tolerance * depth, absolute)
@@ -218,7 +218,7 @@ def _image(depth: npt.ArrayLike, camera: Camera, name: str) -> npt.NDArray[Any]:
     return numbers
 
 
-def _sampled(image: npt.NDArray[Any], points: Reals) -> npt.NDArray[Any]:
+def _sample(image: npt.NDArray[Any], points: Reals) -> npt.NDArray[Any]:
     """Values at the pixels nearest to points within the image."""
     column, row = np.rint(points).astype(np.int64).T
     return np.asarray(image[row, column])

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.formats.geometry.colmap import OBSERVATION
-from setsup.datasets.formats.geometry.colmap_text import parsed
+from setsup.datasets.formats.geometry.colmap_text import parse_numbers
 from setsup.errors import DamagedFile, DataError
 
 __all__ = ["ColmapPoints", "read_observations", "read_points"]
@@ -97,7 +97,7 @@ def read_observations(content: bytes, text: bool, label: str) -> tuple[npt.NDArr
     `content` is the part of ``images.bin`` that contains them, or the line of ``images.txt`` if `text`.
     """
     if text:
-        numbers = parsed(content, label)
+        numbers = parse_numbers(content, label)
         if len(numbers) % 3:
             raise DamagedFile(f"{label} has {len(numbers)} numbers; expected X Y POINT3D_ID of each observation", _FIX)
         pixels, points = numbers.reshape(-1, 3)[:, :2], numbers[2::3]
@@ -164,6 +164,6 @@ def _text_rows(content: bytes, label: str) -> tuple[list[tuple[float, ...]], lis
                 "IMAGE_ID POINT2D_IDX",
                 _FIX,
             )
-        rows.append(tuple(parsed(b" ".join(fields[:_FIELDS]), f"{label}, line {line}").tolist()))
+        rows.append(tuple(parse_numbers(b" ".join(fields[:_FIELDS]), f"{label}, line {line}").tolist()))
         views.append((len(fields) - _FIELDS) // 2)
     return rows, views

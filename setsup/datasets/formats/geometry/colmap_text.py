@@ -21,7 +21,7 @@ from setsup.datasets.formats.geometry.colmap import (
 )
 from setsup.errors import DamagedFile, abbreviate
 
-__all__ = ["parsed", "read_camera_lines", "read_image_lines"]
+__all__ = ["parse_numbers", "read_camera_lines", "read_image_lines"]
 
 _CAMERA = 4  # fields before the parameters
 _IMAGE = 9  # fields before the name
@@ -42,7 +42,7 @@ def read_camera_lines(content: bytes, label: str) -> dict[int, ColmapCamera]:
             raise DamagedFile(f"{at} has {len(fields)} fields; expected CAMERA_ID MODEL WIDTH HEIGHT PARAMS[]", _FIX)
         number, *size = (_integer(fields[place], at) for place in (0, 2, 3))
         model = camera_model(fields[1].decode("utf-8", "replace"), f"{at}: camera {number}")
-        add_camera(cameras, number, model, (size[0], size[1]), parsed(b" ".join(fields[_CAMERA:]), at), at)
+        add_camera(cameras, number, model, (size[0], size[1]), parse_numbers(b" ".join(fields[_CAMERA:]), at), at)
     _check_count(content, len(cameras), label)
     return cameras
 
@@ -62,7 +62,7 @@ def read_image_lines(content: bytes, label: str) -> dict[str, ColmapImage]:
             )
         name = fields[_IMAGE].rstrip().decode("utf-8", "backslashreplace")
         _, (start, observed) = next(lines, (0, (len(content), b"")))
-        pose = read_pose(parsed(b" ".join(fields[1 : _IMAGE - 1]), at).tolist(), name, at)
+        pose = read_pose(parse_numbers(b" ".join(fields[1 : _IMAGE - 1]), at).tolist(), name, at)
         number, camera = (_integer(fields[place], at) for place in (0, _IMAGE - 1))
         add_image(images, names, name, ColmapImage(number, camera, pose, start, len(observed)), at)
         if start + len(observed) >= len(content) and len(observed.split()) % 3:
@@ -73,7 +73,7 @@ def read_image_lines(content: bytes, label: str) -> dict[str, ColmapImage]:
     return images
 
 
-def parsed(text: bytes, label: str) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+def parse_numbers(text: bytes, label: str) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
     """Numbers between blanks, (n,) float64; NaN and infinity are among what their reader refuses."""
     try:
         return np.array(text.split(), np.float64)
