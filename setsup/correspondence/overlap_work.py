@@ -7,14 +7,16 @@ from typing import Any, NamedTuple
 
 from setsup.arrays import Array
 from setsup.errors import DataError
+from setsup.files import array_file
 from setsup.jobs.cluster import Cluster
 from setsup.jobs.running import run
 from setsup.jobs.units import Unit
-from setsup.samplers.partners import overlap_files
 
 __all__ = ["Work"]
 
 Arrays = Mapping[str, Array]
+
+_WHAT, _FIX = "the result of a unit of work", "remove the file, and run the same call again"
 
 
 class Work(NamedTuple):
@@ -69,7 +71,7 @@ class Work(NamedTuple):
             counted=counted,
         )
         for number in left:
-            found[number] = overlap_files.read(files[number], dtypes)[1]
+            found[number] = array_file.read(files[number], dtypes, _WHAT, _FIX)[1]
         return [arrays for arrays in found if arrays is not None]
 
 
@@ -82,7 +84,7 @@ def _keep(
     function: Callable[[Any], Arrays], dtypes: Mapping[str, str], item: tuple[Path, Mapping[str, Any], Any]
 ) -> None:
     file, about, data = item
-    overlap_files.write(file, about, _cast(function, dtypes, data))
+    array_file.write(file, about, _cast(function, dtypes, data))
 
 
 def _read(file: Path, dtypes: Mapping[str, str], about: Mapping[str, Any]) -> dict[str, Array] | None:
@@ -90,7 +92,7 @@ def _read(file: Path, dtypes: Mapping[str, str], about: Mapping[str, Any]) -> di
     if not file.exists():
         return None
     try:
-        said, arrays, _ = overlap_files.read(file, dtypes)
+        said, arrays, _ = array_file.read(file, dtypes, _WHAT, _FIX)
     except DataError:
         return None
     return arrays if said == about else None

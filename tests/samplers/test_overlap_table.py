@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from setsup.errors import DataError
+from setsup.files.array_file import digest_of
 from setsup.samplers.partners import overlap_checks
-from setsup.samplers.partners.overlap_files import digest_of
 from setsup.samplers.partners.overlap_table import OverlapTable
 
 ABOUT = {"dataset": "views", "fingerprint": "0" * 32, "rows": 100, "source": "scenes", "settings": {"pixels": 192}}

@@ -17,7 +17,7 @@ from setsup.arrays import Array, Bools, Bytes, Floats, Numbers, Rows
 from setsup.checks import check_path
 from setsup.errors import DataError, SamplerError
 from setsup.factors.columns import FactorColumns
-from setsup.samplers.partners import overlap_files
+from setsup.files import array_file
 from setsup.samplers.partners.overlap_checks import COUNTS, LEAST, TRACKS, find_fault
 
 __all__ = ["COUNTS", "LEAST", "TRACKS", "OverlapTable"]
@@ -27,6 +27,7 @@ _COLUMNS = {
     "decided": "<i4", "views": "<i8", "sampled": "<i4", "starts": "<i8", "counts": "<i8", "excluded": "|u1",
     "excluded_starts": "<i8",
 }  # fmt: skip
+_FIX = "remove the file, and measure the overlaps again"
 _ABOUT = {"dataset": str, "fingerprint": str, "rows": int, "source": str, "settings": dict}
 
 
@@ -108,11 +109,11 @@ class OverlapTable:
         for name, dtype in _COLUMNS.items():
             object.__setattr__(self, name, np.asarray(getattr(self, name)).astype(dtype, copy=False))
         if wrong := find_fault({name: getattr(self, name) for name in _COLUMNS}, self.about):
-            remove = "" if self.path is None else "remove the file, and "
-            raise DataError(f"{label} is damaged: {wrong}; {remove}measure the overlaps again", file=self.path)
+            fix = "measure the overlaps again" if self.path is None else _FIX
+            raise DataError(f"{label} is damaged: {wrong}; {fix}", file=self.path)
         object.__setattr__(self, "_order", np.argsort(self.views, kind="stable"))
         if not self.digest:
-            object.__setattr__(self, "digest", overlap_files.digest_of(*self._content()))
+            object.__setattr__(self, "digest", array_file.digest_of(*self._content()))
 
     def __len__(self) -> int:
         """Count the listed pairs."""
@@ -202,7 +203,7 @@ class OverlapTable:
 
     def save(self, path: Path | str) -> None:
         """Write the table to one file, atomically; equal tables give equal bytes."""
-        overlap_files.write(check_path(path, "the file of overlaps", DataError), *self._content())
+        array_file.write(check_path(path, "the file of overlaps", DataError), *self._content())
 
     @classmethod
     def open(cls, path: Path | str) -> "OverlapTable":
@@ -215,13 +216,10 @@ class OverlapTable:
 
         """
         file = check_path(path, "the file of overlaps", DataError)
-        about, arrays, digest = overlap_files.read(file, _COLUMNS)
+        about, arrays, digest = array_file.read(file, _COLUMNS, "an overlap table", _FIX)
         for name, kind in _ABOUT.items():
             if not isinstance(about.get(name), kind):
-                raise DataError(
-                    f"{file} is damaged: its {name} is {about.get(name)!r}; remove the file, and "
-                    "measure the overlaps again"
-                )
+                raise DataError(f"{file} is damaged: its {name} is {about.get(name)!r}; {_FIX}")
         return cls(**arrays, about=about, path=file, digest=digest)
 
     def _content(self) -> tuple[Mapping[str, Any], dict[str, Array]]:

@@ -1,4 +1,4 @@
-"""Files of overlap tables: a line of JSON, then arrays that are mapped, and a digest of all of it.
+"""Files of arrays: a line of JSON, then arrays that are mapped, and a digest of all of it.
 
 The file begins with eight bytes that name the format and the length of the JSON as an unsigned 64-bit integer. Arrays
 begin at multiples of 64 bytes.
@@ -27,11 +27,10 @@ _HEAD = struct.Struct("<8sQ")
 _ALIGNED = 64
 _LARGEST = 1 << 24  # bytes of JSON
 _BLOCK = 1 << 24  # bytes looked at together
-_FIX = "remove the file, and measure the overlaps again"
 
 
 def digest_of(about: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
-    """Digest of a table, 32 hexadecimal digits: a function of its content alone."""
+    """Digest of a file, 32 hexadecimal digits: a function of its content alone."""
     digest = hashlib.blake2b(_words(about).encode(), digest_size=16)
     for name, array in arrays.items():
         digest.update(repr((name, array.dtype.str, array.shape)).encode())
@@ -53,9 +52,12 @@ def write(path: Path, about: Mapping[str, Any], arrays: Mapping[str, Array]) -> 
             file.write(np.ascontiguousarray(array).data)
 
 
-def read(path: Path, dtypes: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Array], str]:
-    """Read what was written about a table, its arrays, mapped, and its digest; a DataError unless they are intact."""
-    need_readable(path, "a file of overlaps")
+def read(path: Path, dtypes: Mapping[str, str], what: str, fix: str) -> tuple[dict[str, Any], dict[str, Array], str]:
+    """Read what was written about arrays, these, mapped, and the digest; a DataError unless they are intact.
+
+    `what` the file is, such as ``an overlap table``, and what to do with a damaged one, for messages.
+    """
+    need_readable(path, what)
     need_regular(path)
     with read_errors(path):
         size = path.stat().st_size
@@ -63,11 +65,9 @@ def read(path: Path, dtypes: Mapping[str, str]) -> tuple[dict[str, Any], dict[st
             start = file.read(_HEAD.size)
             magic, length = _HEAD.unpack(start) if len(start) == _HEAD.size else (b"", 0)
             if magic != _MAGIC:
-                raise DamagedFile(
-                    f"{path} is not an overlap table", "pass a file that OverlapTable.save wrote", file=path
-                )
+                raise DamagedFile(f"{path} is not {what}", f"pass the path of {what}", file=path)
             if length > min(_LARGEST, size - _HEAD.size):
-                raise DamagedFile(f"{path} is truncated or damaged", _FIX, file=path)
+                raise DamagedFile(f"{path} is truncated or damaged", fix, file=path)
             text = file.read(length)
         mapped = MappedFile.open(path)
     try:
@@ -87,11 +87,11 @@ def read(path: Path, dtypes: Mapping[str, str]) -> tuple[dict[str, Any], dict[st
         for side in shape:
             count *= side
         if at + count * dtype.itemsize > size:
-            raise DamagedFile(f"{path} is truncated: {name} ends beyond its {size:,} bytes", _FIX, file=path)
+            raise DamagedFile(f"{path} is truncated: {name} ends beyond its {size:,} bytes", fix, file=path)
         arrays[name] = np.frombuffer(mapped, dtype, count, at).reshape(shape)
         at += count * dtype.itemsize
     if not sound or at != size or list(shapes) != list(dtypes) or digest_of(about, arrays) != digest:
-        raise DamagedFile(f"{path} is damaged: its content does not match its digest", _FIX, file=path)
+        raise DamagedFile(f"{path} is damaged: its content does not match its digest", fix, file=path)
     return about, arrays, str(digest)
 
 
