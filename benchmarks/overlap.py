@@ -20,7 +20,7 @@ from benchmarks.scenes import dense_room, simple_room, views
 from setsup.correspondence import overlap
 from setsup.factors import Factor, Kind
 from setsup.rendered.dataset import RenderedDataset
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.overlap.table import OverlapTable
 from setsup.scenes import Camera, Scene
 from setsup.scenes.recipes import FunctionRecipe
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from setsup.correspondence.matching import Match
     from setsup.datasets import Dataset
     from setsup.samplers import Draw, OverlapSampler, Sampler
-    from setsup.samplers.partners.overlap_table import OverlapTable
+    from setsup.samplers.overlap.table import OverlapTable
 
 __all__ = ["Options", "run", "subcommand"]
 
@@ -189,7 +189,7 @@ def _overlap_sampler(options: Options, dataset: "Dataset") -> "tuple[OverlapSamp
 def _measure(options: Options, dataset: "Dataset") -> "tuple[OverlapTable, list[str]]":
     """Overlaps in memory, and what is said of them."""
     from setsup.correspondence import overlap
-    from setsup.correspondence.overlap_views import choose_source
+    from setsup.correspondence.overlaps.views import choose_source
 
     names = split_names(options.scene)
     rows = None if options.where is None else rows_where(dataset.factors, options.where)

@@ -19,7 +19,7 @@ from setsup.reports import contact_sheet, describe, match_sheet, triplet_sheet
 from setsup.reports.page import CAPTIONS, GUTTER, MARGIN, PADDING, SKIP, Cell, Page, lines_height
 from setsup.reports.text_layout import wrap_text
 from setsup.samplers import Sampler, Stepwise
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.overlap.table import OverlapTable
 from setsup.scenes.recipes import Room
 
 NAME = "shapes3d-procedural"

@@ -4,7 +4,7 @@ from setsup.correspondence.from_depth import from_depth, recorded_camera
 from setsup.correspondence.from_tracks import from_tracks
 from setsup.correspondence.homographies import planar_pairs
 from setsup.correspondence.matching import recorded, stored, tracked
-from setsup.correspondence.overlaps import overlap
+from setsup.correspondence.overlaps.measuring import overlap
 from setsup.correspondence.pair_files.writing import PairFiles, write_pairs
 from setsup.correspondence.pair_sampler import PixelPairSampler
 from setsup.correspondence.pairs import AffinePairs, affine_pairs
@@ -15,7 +15,7 @@ from setsup.correspondence.planar import carried, inside
 from setsup.correspondence.rendered_pairs import RenderedPairs, pair_table
 from setsup.correspondence.spatial import spatial
 from setsup.correspondence.view_pairs import DescriptorPairs, descriptor_pairs, view_pairs
-from setsup.samplers.partners.overlap_set_pairs import pair_positions
+from setsup.samplers.overlap.set_pairs import pair_positions
 
 __all__ = [
     "AffinePairs",

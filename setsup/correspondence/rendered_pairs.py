@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from setsup.arrays import Rows
 from setsup.checks import check_arguments, check_integer
-from setsup.correspondence.banded_pairs import BandedPairs, Search, distance_to_band, find_pairs, work_settings
-from setsup.correspondence.overlap_work import Work
+from setsup.correspondence.overlaps.work import Work
 from setsup.correspondence.pair_sampler import explain_small
+from setsup.correspondence.pairs_in_band import PairsInBand, Search, distance_to_band, find_pairs, work_settings
 from setsup.correspondence.spatial import spatial
 from setsup.datasets.dataset import Modality
 from setsup.errors import DataError, SetsupError, spell_name
@@ -25,8 +25,8 @@ from setsup.jobs import Ray, check_processes
 from setsup.jobs.cluster import Cluster
 from setsup.rendered.dataset import RenderedDataset
 from setsup.samplers import SetSampler
-from setsup.samplers.partners.overlap_options import Band, Direction, check_bands, describe_bands
-from setsup.samplers.partners.overlap_table import LEAST
+from setsup.samplers.overlap.bands import Band, Direction, check_bands, describe_bands
+from setsup.samplers.overlap.table import LEAST
 from setsup.scenes import Camera, Frame, Recipe, Renderer, Scene
 
 __all__ = ["OVERLAP", "OVERLAP_BACK", "OWN", "PAIR", "VIEW", "RenderedPairs", "band_expression", "pair_table"]
@@ -236,7 +236,7 @@ def pair_table(
 
 def _find(
     search: Search, rows: Rows, agree: Sequence[str], processes: int, on: Ray | None, folder: Path | str | None
-) -> BandedPairs:
+) -> PairsInBand:
     """Pairs in a band, of the groups of some rows."""
     groups = search.views.group_by(agree)
     numbers = groups.find(search.views, rows)[0]
@@ -255,7 +255,7 @@ def _find(
             return find_pairs(search, of_pairs, Work(units, work_settings(search, of_pairs), processes, cluster))
 
 
-def _warn(search: Search, found: BandedPairs) -> None:
+def _warn(search: Search, found: PairsInBand) -> None:
     outside = int((distance_to_band(found.overlap, search.band, search.direction) > 0).sum())
     if outside:
         _log.warning(

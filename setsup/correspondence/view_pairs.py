@@ -27,8 +27,8 @@ from setsup.correspondence.pixel_pairs import PixelPairs, check_key, flat_pixels
 from setsup.correspondence.pixel_partners import Partners, partners
 from setsup.correspondence.planar import inside
 from setsup.errors import DataError, SetsupError
-from setsup.samplers.partners.overlap_forms import Form
-from setsup.samplers.partners.overlap_set_pairs import pair_positions
+from setsup.samplers.overlap.forms import Form
+from setsup.samplers.overlap.set_pairs import pair_positions
 
 __all__ = ["DescriptorPairs", "descriptor_pairs", "view_pairs"]
 

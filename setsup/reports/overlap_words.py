@@ -4,8 +4,8 @@ import numpy as np
 
 from setsup.arrays import Floats
 from setsup.samplers.draw import Draw
+from setsup.samplers.overlap.set_pairs import pair_positions
 from setsup.samplers.overlaps import OverlapSampler
-from setsup.samplers.partners.overlap_set_pairs import pair_positions
 
 __all__ = ["describe_overlaps"]
 

@@ -8,9 +8,10 @@ share, ``schedules`` which options may change with the step. The folder ``groups
 ``choose`` and ``different`` (which group), ``members`` and ``window`` (which rows), ``anchors``, ``anchored`` and
 ``candidates`` (which rows go with another), ``within`` (no repeats), ``plan`` (all sets of a step), ``hierarchy``
 (groups of groups) and ``across`` (two domains). The folder ``partners`` has what pairs are drawn from: ``differing``
-(rows that differ in some factors: ``product`` in a grid, ``index`` anywhere), ``ranked`` (independent rows),
-``anchored_neighbours`` (rows near each other in an embedding) and ``overlap_graph`` (views that show the same
-surfaces): ``overlap_first_pairs`` and ``overlap_forms`` say which sets of these there are.
+(rows that differ in some factors: ``product`` in a grid, ``index`` anywhere), ``ranked`` (independent rows) and
+``anchored_neighbours`` (rows near each other in an embedding). The folder ``overlap`` has what views of a scene are
+drawn from: ``table`` (measured pairs), ``graph`` (those in the bands), ``first_pairs`` and ``forms`` (which sets of
+them there are).
 """
 
 from setsup.samplers.coverage import Reach, ReachedGroups, Reason, RowReach

@@ -30,13 +30,7 @@ from setsup.samplers.coverage import Reach, ReachedGroups, Reason, SetReach
 from setsup.samplers.draw import Draw
 from setsup.samplers.groups.reach_chances import at_least_one
 from setsup.samplers.groups.within import GROUP, Keys, spread_words, word
-from setsup.samplers.overlap_report import OverlapEntry
-from setsup.samplers.partners.overlap_chances import Chances, find_chances
-from setsup.samplers.partners.overlap_first_pairs import ChoosePairs, bins_of, choose_first_pairs
-from setsup.samplers.partners.overlap_forms import Form, draw_sets
-from setsup.samplers.partners.overlap_graph import pairs_in_bands
-from setsup.samplers.partners.overlap_negatives import find_negatives
-from setsup.samplers.partners.overlap_options import (
+from setsup.samplers.overlap.bands import (
     MEASURES,
     Band,
     Direction,
@@ -44,8 +38,14 @@ from setsup.samplers.partners.overlap_options import (
     check_together,
     describe_bands,
 )
-from setsup.samplers.partners.overlap_search import pairs_with_sets
-from setsup.samplers.partners.overlap_sources import Overlaps, read_overlaps, shared_factors, without_nan
+from setsup.samplers.overlap.chances import Chances, find_chances
+from setsup.samplers.overlap.first_pairs import ChoosePairs, bins_of, choose_first_pairs
+from setsup.samplers.overlap.forms import Form, draw_sets
+from setsup.samplers.overlap.graph import pairs_in_bands
+from setsup.samplers.overlap.negatives import find_negatives
+from setsup.samplers.overlap.search import pairs_with_sets
+from setsup.samplers.overlap.sources import Overlaps, read_overlaps, shared_factors, without_nan
+from setsup.samplers.overlap_report import OverlapEntry
 from setsup.samplers.report import Report
 from setsup.samplers.row_arguments import Weights, Where
 from setsup.samplers.sampler import Sampler, check_step

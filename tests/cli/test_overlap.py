@@ -11,7 +11,7 @@ from setsup import open as open_source
 from setsup.correspondence import overlap, write_pairs
 from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.writing import render
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.overlap.table import OverlapTable
 from setsup.scenes.recipes import Room
 from tests.cli.refusals import refused
 from tests.track_models import Model
@@ -116,7 +116,7 @@ def test_an_interruption_says_how_to_resume(setsup: Run, rooms: Path, monkeypatc
 
     words = ["overlap", rooms, "--scene", "room", "--out", "rooms.overlap"]
     with monkeypatch.context() as context:
-        context.setattr("setsup.correspondence.overlap_work._keep", stop)
+        context.setattr("setsup.correspondence.overlaps.work._keep", stop)
         stopped = setsup(*words)
     assert (stopped.code, stopped.out) == (130, "")
     assert stopped.err.endswith("setsup: stopped while measuring; run the same command to resume\n")

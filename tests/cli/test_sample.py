@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import setsup as library
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.overlap.table import OverlapTable
 from setsup_cli.parsing.own_samplers import find_class
 from setsup_cli.suggestions import sampler_call
 from tests.cli.refusals import refused

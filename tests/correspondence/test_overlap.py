@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from setsup.correspondence import Status, overlap, recorded_camera, spatial
-from setsup.correspondence.overlap_candidates import Pose, choose_candidates, excluded_pairs
-from setsup.correspondence.overlap_scenes import sample_views
+from setsup.correspondence.overlaps.candidates import Pose, choose_candidates, excluded_pairs
+from setsup.correspondence.overlaps.scenes import sample_views
 from setsup.datasets import Dataset, Modality
 from setsup.datasets.dataset import fetch_request
 from setsup.errors import SetsupError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.rendered.dataset import RenderedDataset
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.overlap.table import OverlapTable
 from setsup.scenes import Camera, Mesh, Placement, Scene
 from setsup.scenes.recipes import FunctionRecipe, Room
 from tests.correspondence.brute_force import furnished, sphere
@@ -119,7 +119,7 @@ def test_sample_pixels_are_uniform_subsets(objects):
 
 
 def source_of(dataset):
-    from setsup.correspondence.overlap_views import Source
+    from setsup.correspondence.overlaps.views import Source
 
     return Source(dataset, "scenes", 0.01, 0.0)
 
@@ -308,8 +308,8 @@ def test_what_cannot_be_measured(objects, rooms):
 @pytest.fixture
 def many(monkeypatch):
     """Scenes of more than six views are large; pieces are small."""
-    monkeypatch.setattr("setsup.correspondence.overlap_scenes._WHOLE", 6)
-    monkeypatch.setattr("setsup.correspondence.overlap_scenes._VIEWS", 3)
+    monkeypatch.setattr("setsup.correspondence.overlaps.scenes._WHOLE", 6)
+    monkeypatch.setattr("setsup.correspondence.overlaps.scenes._VIEWS", 3)
 
 
 def test_large_scenes_have_the_same_measures(rooms, monkeypatch, many):

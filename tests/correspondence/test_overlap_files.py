@@ -7,11 +7,12 @@ import pytest
 from PIL import Image
 
 import setsup
-from setsup.correspondence import overlap, overlap_scenes, overlap_tracks, overlap_work
+from setsup.correspondence import overlap
+from setsup.correspondence.overlaps import scenes, tracks, work
 from setsup.errors import DataError, SetsupError
 from setsup.jobs import Ray
 from setsup.rendered.dataset import RenderedDataset
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.overlap.table import OverlapTable
 from setsup.scenes import Mesh
 from setsup.scenes.recipes import ObjectView, Room
 from tests.track_models import Model
@@ -20,9 +21,9 @@ from tests.track_models import Model
 @pytest.fixture
 def rooms(monkeypatch):
     """Rooms of eight views each, and scenes of more than six views are large; units of work are small."""
-    monkeypatch.setattr(overlap_scenes, "_WHOLE", 6)
-    monkeypatch.setattr(overlap_scenes, "_VIEWS", 3)
-    monkeypatch.setattr(overlap_tracks, "_VIEWS", 3)
+    monkeypatch.setattr(scenes, "_WHOLE", 6)
+    monkeypatch.setattr(scenes, "_VIEWS", 3)
+    monkeypatch.setattr(tracks, "_VIEWS", 3)
     return RenderedDataset(Room(rooms=2, pairs=4, size=(30, 40)))
 
 
@@ -34,7 +35,7 @@ def capture(tmp_path):
 
 def counted(monkeypatch, stop_at=None):
     """Names of units that run from now on; one of them is interrupted."""
-    keep, done = overlap_work._keep, []
+    keep, done = work._keep, []
 
     def kept(function, dtypes, item):
         if len(done) == stop_at:
@@ -42,7 +43,7 @@ def counted(monkeypatch, stop_at=None):
         keep(function, dtypes, item)
         done.append(item[0].name)
 
-    monkeypatch.setattr(overlap_work, "_keep", kept)
+    monkeypatch.setattr(work, "_keep", kept)
     return done
 
 

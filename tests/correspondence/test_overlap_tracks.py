@@ -10,7 +10,7 @@ import setsup
 from setsup.correspondence import overlap
 from setsup.errors import DataError, SetsupError
 from setsup.factors import FactorTable
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.overlap.table import OverlapTable
 from tests import capture_files
 from tests.track_models import Model
 
@@ -62,7 +62,7 @@ def test_several_models_and_rows(tmp_path, monkeypatch):
     table = overlap(captures)
     assert sum(check(table, model, start=start) for model, start in zip(models, (0, 8), strict=True)) == len(table)
     assert not table.is_disjoint([0, 9], [9, 0]).any()
-    monkeypatch.setattr("setsup.correspondence.overlap_tracks._VIEWS", 3)
+    monkeypatch.setattr("setsup.correspondence.overlaps.tracks._VIEWS", 3)
     assert overlap(captures).digest == table.digest
     some = overlap(captures, rows=[1, 2, 5, 9, 12])
     assert some.counts[:, 0].tolist() == [6, 2]

@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 
 from setsup.factors import Factor, FactorTable, Kind
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.overlap.table import OverlapTable
 
 ROWS = 24
 

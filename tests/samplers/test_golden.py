@@ -32,7 +32,7 @@ from setsup.samplers import (
     TripletSampler,
     Zip,
 )
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.overlap.table import OverlapTable
 
 GOLDEN = Path(__file__).with_name("golden.json")
 DRAWS = 1000

@@ -17,7 +17,7 @@ from setsup.correspondence import overlap
 from setsup.errors import DataError, SamplerError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.samplers import EpochSampler, OverlapSampler, Zip, from_dict
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.overlap.table import OverlapTable
 from tests.samplers.overlap_distributions import (
     ROWS,
     certainly_apart,
@@ -251,8 +251,8 @@ def test_every_set_has_its_form(seed, shape, choose, size, measured, weighted):
 @pytest.mark.parametrize(("views", "negatives"), [((12,), 3), ((6, 5), 4), ((8,), 1), ((5, 4, 3), 9)])
 def test_negatives_are_uniform_over_views_that_are_certain(views, negatives, monkeypatch):
     if len(views) == 3:  # as scenes of many views, a part at a time
-        monkeypatch.setattr("setsup.samplers.partners.overlap_negatives._ROWS", 2)
-        monkeypatch.setattr("setsup.samplers.partners.overlap_negatives._BLOCK", 100)
+        monkeypatch.setattr("setsup.samplers.overlap.negatives._ROWS", 2)
+        monkeypatch.setattr("setsup.samplers.overlap.negatives._BLOCK", 100)
     table = factors(len(views))
     scene = table.codes("scene")
     overlaps = table_of(table, views, seed=9, measured=0.6, excluded=0.35, zero=0.5, unknown=0.1)
@@ -379,7 +379,7 @@ def test_chances_of_many_sets_are_estimated(form, negatives, monkeypatch):
     overlaps = table_of(TABLE, (8, 7, 6), seed=3, zero=0.2)
     options = {"overlap": (0.1, 1), "size": 4, "form": form, "direction": "either", "negatives": negatives, "sets": 2}
     exact = OverlapSampler(TABLE, overlaps, **options).reach().chance(range(ROWS))
-    monkeypatch.setattr("setsup.samplers.partners.overlap_chances.ENUMERATED", 10)
+    monkeypatch.setattr("setsup.samplers.overlap.chances.ENUMERATED", 10)
     sampler = OverlapSampler(TABLE, overlaps, **options)
     reach = sampler.reach()
     assert reach.estimated
@@ -458,8 +458,8 @@ def test_searches_end(form, monkeypatch):
     whole = OverlapSampler(TABLE, overlaps, **options).report().entries[0]
     sets, _ = distribution_of_sets(pairs, 5, form, lambda pair: 0)
     assert whole.first_pairs == len({members[:2] for members in sets})
-    monkeypatch.setattr("setsup.samplers.partners.overlap_search.NODES", 3)
-    monkeypatch.setattr("setsup.samplers.partners.overlap_forms.ATTEMPTS", 1)
+    monkeypatch.setattr("setsup.samplers.overlap.search.NODES", 3)
+    monkeypatch.setattr("setsup.samplers.overlap.forms.ATTEMPTS", 1)
     sampler = OverlapSampler(TABLE, overlaps, **options)
     entry = sampler.report().entries[0]
     assert 0 < entry.first_pairs < whole.first_pairs

@@ -9,8 +9,8 @@ import pytest
 
 from setsup.errors import DataError
 from setsup.files.array_file import digest_of
-from setsup.samplers.partners import overlap_checks
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.overlap import checks
+from setsup.samplers.overlap.table import OverlapTable
 
 ABOUT = {"dataset": "views", "fingerprint": "0" * 32, "rows": 100, "source": "scenes", "settings": {"pixels": 192}}
 COLUMNS = ("first", "second", "overlap", "angle", "scale", "unknown", "decided", "views", "sampled", "starts", "counts",
@@ -265,8 +265,8 @@ def test_tables_are_looked_at_by_blocks(monkeypatch):
     """Blocks of any size see the same faults, those between two blocks included."""
     good, pairs = columns(), len(columns()["first"])
     for block in (1, 2, 7, pairs, pairs + 1):
-        monkeypatch.setattr(overlap_checks, "_PAIRS", block)
-        monkeypatch.setattr(overlap_checks, "_BYTES", block)
+        monkeypatch.setattr(checks, "_PAIRS", block)
+        monkeypatch.setattr(checks, "_BYTES", block)
         assert len(OverlapTable(**good)) == pairs
         for place in range(1, pairs):
             swapped = np.arange(pairs)

@@ -18,7 +18,7 @@ from setsup_cli.stopping import sigterm_as_interrupt
 from setsup_cli.suggestions import advise
 
 if TYPE_CHECKING:
-    from setsup.samplers.partners.overlap_table import OverlapTable
+    from setsup.samplers.overlap.table import OverlapTable
 
 __all__ = ["HELP", "Options", "run"]
 
@@ -166,7 +166,7 @@ def run(options: Options) -> int:
 
 def _read_bands(options: Options) -> dict[str, tuple[float, float]]:
     """The bands of options such as ``.3-.8``."""
-    from setsup.samplers.partners.overlap_options import check_bands
+    from setsup.samplers.overlap.bands import check_bands
 
     read = {
         name: None if word is None else NOTATIONS["Band"].read(word, f"--{name}")
@@ -195,8 +195,8 @@ def _about(table: "OverlapTable", file: Path, band: tuple[float, float], command
     """What is said of a table, for machines."""
     import numpy as np
 
-    from setsup.samplers.partners.overlap_options import in_bands
-    from setsup.samplers.partners.overlap_table import COUNTS
+    from setsup.samplers.overlap.bands import in_bands
+    from setsup.samplers.overlap.table import COUNTS
 
     return {
         "file": str(file),

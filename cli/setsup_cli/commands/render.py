@@ -220,7 +220,7 @@ def _count_in_band(rendered: "RenderedFolder", band: tuple[float, float], direct
     """How many of the pairs lie in the band, for machines."""
     import numpy as np
 
-    from setsup.correspondence.banded_pairs import distance_to_band
+    from setsup.correspondence.pairs_in_band import distance_to_band
     from setsup.correspondence.rendered_pairs import OVERLAP, OVERLAP_BACK
 
     overlap = np.stack([rendered.factors.codes(name)[::2] for name in (OVERLAP, OVERLAP_BACK)], axis=-1)

@@ -7,7 +7,7 @@ from setsup.correspondence.matching import find_match
 from setsup.correspondence.pair_sampler import PixelPairSampler
 from setsup.files.expand_user import expanded
 from setsup.samplers import OverlapSampler
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.overlap.table import OverlapTable
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset

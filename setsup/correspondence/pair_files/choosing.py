@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from setsup.arrays import Bools, Rows
-from setsup.samplers.partners.overlap_options import Band, in_bands
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.overlap.bands import Band, in_bands
+from setsup.samplers.overlap.table import OverlapTable
 
 __all__ = ["Direction", "ScenePairs", "choose_pairs"]
 

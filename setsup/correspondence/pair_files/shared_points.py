@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from setsup.arrays import Reals, Rows
-from setsup.correspondence.overlap_scenes import sample_views
-from setsup.correspondence.overlap_views import Source, View, ViewReader
+from setsup.correspondence.overlaps.scenes import sample_views
+from setsup.correspondence.overlaps.views import Source, View, ViewReader
 from setsup.correspondence.pixel_pairs import VISIBLE
-from setsup.samplers.partners.overlap_table import TRACKS, OverlapTable
+from setsup.samplers.overlap.table import TRACKS, OverlapTable
 
 __all__ = ["SharedPoints", "find_points"]
 

@@ -25,8 +25,8 @@ from setsup.correspondence.pair_files.views import ViewFiles, encode_image, read
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, advice
 from setsup.progress import Advance
-from setsup.samplers.partners.overlap_options import Band
-from setsup.samplers.partners.overlap_table import TRACKS, OverlapTable
+from setsup.samplers.overlap.bands import Band
+from setsup.samplers.overlap.table import TRACKS, OverlapTable
 
 __all__ = ["LAYOUTS", "Layout", "LayoutName", "MeasuredDataset", "WrittenScene"]
 

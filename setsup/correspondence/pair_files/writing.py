@@ -36,8 +36,8 @@ from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, advice
 from setsup.files.atomic import clear, written_folder
 from setsup.progress import progress
-from setsup.samplers.partners.overlap_options import check_bands
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.overlap.bands import check_bands
+from setsup.samplers.overlap.table import OverlapTable
 
 __all__ = ["PairFiles", "need_free", "write_pairs"]
 

@@ -20,8 +20,8 @@ from setsup.loading.transforms.operations.base import check_probability, pair
 from setsup.loading.transforms.slots import Slots
 from setsup.loading.views.names import add_views, check_names
 from setsup.random import stream_key
-from setsup.samplers.partners.overlap_forms import Form
-from setsup.samplers.partners.overlap_set_pairs import pair_positions
+from setsup.samplers.overlap.forms import Form
+from setsup.samplers.overlap.set_pairs import pair_positions
 
 __all__ = ["SpatialDescriptors", "SpatialPairs"]
 

@@ -12,7 +12,7 @@ from setsup.correspondence import overlap, spatial, write_pairs
 from setsup.errors import SetsupError
 from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.writing import render
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.overlap.table import OverlapTable
 from setsup.scenes.recipes import Room
 from tests.capture_files import write_colmap
 from tests.correspondence.pair_files import readers

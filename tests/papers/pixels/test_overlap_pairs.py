@@ -21,7 +21,7 @@ from setsup.experiments.settings import flatten, put  # noqa: E402
 from setsup.loading import Loader  # noqa: E402
 from setsup.rendered.dataset import RenderedDataset  # noqa: E402
 from setsup.rendered.writing import render  # noqa: E402
-from setsup.samplers.partners.overlap_table import OverlapTable  # noqa: E402
+from setsup.samplers.overlap.table import OverlapTable  # noqa: E402
 from setsup.scenes.recipes import Room  # noqa: E402
 from setsup_papers.pixels.pixel_contrast import PixelContrast  # noqa: E402
 from tests.experiments.test_resume import checked_equal  # noqa: E402

@@ -11,7 +11,7 @@ from setsup.checks import check_path
 from setsup.errors import SamplerError, SetsupError, abbreviate
 from setsup.factors.counting import with_outer
 from setsup.factors.table import FactorTable
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.overlap.table import OverlapTable
 from setsup.samplers.spelling import spell_name
 
 __all__ = ["Overlaps", "read_overlaps", "shared_factors", "without_nan"]

@@ -8,8 +8,8 @@ import numpy as np
 from setsup.arrays import Array, Bools, Floats, Reals, Rows, Words
 from setsup.random import below_few
 from setsup.samplers.groups.within import pick_by_weight, share_ends
-from setsup.samplers.partners.overlap_graph import OverlapGraph
-from setsup.samplers.partners.overlap_options import Band
+from setsup.samplers.overlap.bands import Band
+from setsup.samplers.overlap.graph import OverlapGraph
 
 __all__ = ["ChoosePairs", "FirstPairs", "bins_of", "choose_first_pairs"]
 

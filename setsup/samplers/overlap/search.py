@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from setsup.arrays import Bools, Rows
-from setsup.samplers.partners.overlap_graph import OverlapGraph
+from setsup.samplers.overlap.graph import OverlapGraph
 
 __all__ = ["NODES", "find_sets", "pairs_with_sets"]
 

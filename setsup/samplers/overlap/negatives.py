@@ -10,8 +10,8 @@ from setsup.arrays import Bools, Bytes, Reals, Rows
 from setsup.checks import check_memory
 from setsup.errors import SamplerError
 from setsup.samplers.groups.within import Keys, distinct
-from setsup.samplers.partners.overlap_graph import OverlapGraph
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.overlap.graph import OverlapGraph
+from setsup.samplers.overlap.table import OverlapTable
 from setsup.samplers.spelling import spell_name
 
 __all__ = ["Negatives", "find_negatives"]

@@ -14,8 +14,8 @@ import numpy as np
 
 from setsup import random
 from setsup.arrays import Bools, Reals, Rows
-from setsup.correspondence.overlap_views import View, focal_length
-from setsup.samplers.partners.overlap_table import LEAST
+from setsup.correspondence.overlaps.views import View, focal_length
+from setsup.samplers.overlap.table import LEAST
 
 __all__ = ["Candidates", "Pose", "all_pairs", "candidate_pairs", "choose_candidates", "excluded_pairs", "pose_of"]
 

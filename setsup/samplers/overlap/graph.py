@@ -9,8 +9,8 @@ import numpy as np
 from setsup.arrays import Bools, Floats, Reals, Rows
 from setsup.errors import SamplerError
 from setsup.files.mapped import check_mapped
-from setsup.samplers.partners.overlap_options import Band, Direction, describe_bands, in_bands, say_none
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.overlap.bands import Band, Direction, describe_bands, in_bands, say_none
+from setsup.samplers.overlap.table import OverlapTable
 
 __all__ = ["OverlapGraph", "ViewPairs", "pairs_in_bands"]
 

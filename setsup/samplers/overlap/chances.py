@@ -7,11 +7,11 @@ import numpy as np
 from setsup.arrays import Reals, Rows, Words
 from setsup.random import fold, stream_key
 from setsup.samplers.groups.within import Keys
-from setsup.samplers.partners.overlap_first_pairs import FirstPairs
-from setsup.samplers.partners.overlap_forms import ATTEMPTS, Form, draw_sets, enumerate_sets, try_sets
-from setsup.samplers.partners.overlap_graph import OverlapGraph
-from setsup.samplers.partners.overlap_negatives import Negatives
-from setsup.samplers.partners.overlap_search import find_sets
+from setsup.samplers.overlap.first_pairs import FirstPairs
+from setsup.samplers.overlap.forms import ATTEMPTS, Form, draw_sets, enumerate_sets, try_sets
+from setsup.samplers.overlap.graph import OverlapGraph
+from setsup.samplers.overlap.negatives import Negatives
+from setsup.samplers.overlap.search import find_sets
 
 __all__ = ["Chances", "find_chances"]
 

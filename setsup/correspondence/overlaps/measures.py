@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from setsup.arrays import Array, Bytes, Floats, Numbers, Reals, Rows
-from setsup.correspondence.overlap_views import ViewReader, focal_length
+from setsup.correspondence.overlaps.views import ViewReader, focal_length
 from setsup.correspondence.pixel_pairs import UNKNOWN, VISIBLE
-from setsup.samplers.partners.overlap_table import LEAST
+from setsup.samplers.overlap.table import LEAST
 from setsup.scenes.camera import Camera
 
 __all__ = [
@@ -37,7 +37,7 @@ class Samples(NamedTuple):
     Attributes
     ----------
     points : (n, 4) or (n, 8) float64
-        Of all views, one after another; see :class:`setsup.correspondence.overlap_views.View`.
+        Of all views, one after another; see :class:`setsup.correspondence.overlaps.views.View`.
     starts : (views + 1,) int64
         Where those of each view begin.
     centres : (views, 3) float64, metres
@@ -51,7 +51,7 @@ class Samples(NamedTuple):
 
 
 class Measures(NamedTuple):
-    """Columns of :class:`setsup.samplers.partners.overlap_table.OverlapTable`, (n,) each."""
+    """Columns of :class:`setsup.samplers.overlap.table.OverlapTable`, (n,) each."""
 
     overlap: Floats
     angle: Floats

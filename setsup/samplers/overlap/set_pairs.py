@@ -7,7 +7,7 @@ import numpy as np
 from setsup.arrays import Rows
 from setsup.checks import check_choice, check_integer
 from setsup.errors import SetsupError
-from setsup.samplers.partners.overlap_forms import Form
+from setsup.samplers.overlap.forms import Form
 
 __all__ = ["pair_positions"]
 

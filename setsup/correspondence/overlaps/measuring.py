@@ -23,11 +23,11 @@ import numpy.typing as npt
 from setsup import random
 from setsup.arrays import Rows
 from setsup.checks import check_arguments, check_integer, check_number, check_path
-from setsup.correspondence.overlap_measures import SceneOverlaps, join_measures
-from setsup.correspondence.overlap_scenes import STREAM, Plan, measure_scenes
-from setsup.correspondence.overlap_tracks import measure_tracks
-from setsup.correspondence.overlap_views import Source, SourceName, choose_source, content_digest
-from setsup.correspondence.overlap_work import Work
+from setsup.correspondence.overlaps.measures import SceneOverlaps, join_measures
+from setsup.correspondence.overlaps.scenes import STREAM, Plan, measure_scenes
+from setsup.correspondence.overlaps.tracks import measure_tracks
+from setsup.correspondence.overlaps.views import Source, SourceName, choose_source, content_digest
+from setsup.correspondence.overlaps.work import Work
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, SetsupError, advice
 from setsup.factors.column_storage import check_rows
@@ -36,7 +36,7 @@ from setsup.files.atomic import clear
 from setsup.files.expand_user import expanded
 from setsup.jobs import Ray, check_processes
 from setsup.jobs.cluster import Cluster
-from setsup.samplers.partners.overlap_table import LEAST, TRACKS, OverlapTable
+from setsup.samplers.overlap.table import LEAST, TRACKS, OverlapTable
 
 __all__ = ["overlap"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from setsup.arrays import Bools
 from setsup.checks import check_number
 from setsup.errors import SamplerError, abbreviate, advice
-from setsup.samplers.partners.overlap_table import OverlapTable
+from setsup.samplers.overlap.table import OverlapTable
 from setsup.samplers.spelling import spell, spell_name
 
 __all__ = [

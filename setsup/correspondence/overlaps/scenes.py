@@ -14,10 +14,10 @@ import numpy as np
 
 from setsup import random
 from setsup.arrays import Array, Rows
-from setsup.correspondence.overlap_candidates import all_pairs, candidate_pairs, pose_of
-from setsup.correspondence.overlap_measures import DTYPES, Measures, Samples, SceneOverlaps, join_measures, measure
-from setsup.correspondence.overlap_views import Source, View, ViewReader
-from setsup.correspondence.overlap_work import Work
+from setsup.correspondence.overlaps.candidates import all_pairs, candidate_pairs, pose_of
+from setsup.correspondence.overlaps.measures import DTYPES, Measures, Samples, SceneOverlaps, join_measures, measure
+from setsup.correspondence.overlaps.views import Source, View, ViewReader
+from setsup.correspondence.overlaps.work import Work
 from setsup.jobs.units import Unit
 from setsup.scenes.camera import Camera
 

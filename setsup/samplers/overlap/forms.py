@@ -13,9 +13,9 @@ import numpy as np
 from setsup.arrays import Array, Bools, Reals, Rows, Words
 from setsup.random import below_few
 from setsup.samplers.groups.within import pick_by_weight, share_ends
-from setsup.samplers.partners.overlap_first_pairs import FirstPairs
-from setsup.samplers.partners.overlap_graph import OverlapGraph
-from setsup.samplers.partners.overlap_search import find_sets
+from setsup.samplers.overlap.first_pairs import FirstPairs
+from setsup.samplers.overlap.graph import OverlapGraph
+from setsup.samplers.overlap.search import find_sets
 
 __all__ = ["ATTEMPTS", "Form", "SetDistribution", "draw_sets", "enumerate_sets", "try_sets"]
 

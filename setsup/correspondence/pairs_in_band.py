@@ -16,17 +16,17 @@ import numpy as np
 
 from setsup import random
 from setsup.arrays import Array, Floats, Rows
-from setsup.correspondence.overlap_measures import Samples, measure
-from setsup.correspondence.overlap_scenes import sample_views
-from setsup.correspondence.overlap_views import Source
-from setsup.correspondence.overlap_work import Work
+from setsup.correspondence.overlaps.measures import Samples, measure
+from setsup.correspondence.overlaps.scenes import sample_views
+from setsup.correspondence.overlaps.views import Source
+from setsup.correspondence.overlaps.work import Work
 from setsup.errors import LibraryError, SetsupError
 from setsup.factors.table import FactorTable
 from setsup.jobs.units import Unit
-from setsup.samplers.partners.overlap_options import Band, Direction
+from setsup.samplers.overlap.bands import Band, Direction
 from setsup.scenes import Camera, Recipe, Scene
 
-__all__ = ["BandedPairs", "Search", "distance_to_band", "find_pairs", "work_settings"]
+__all__ = ["PairsInBand", "Search", "distance_to_band", "find_pairs", "work_settings"]
 
 _STREAM = "BandedPairs"
 _EDITION = 1  # of results of units of work; those of other editions are ignored
@@ -34,7 +34,7 @@ _FEW, _MOST = 32, 64  # pairs of a unit of work: so many at least before another
 _DTYPES = {"rows": "<i8", "candidate": "<i8", "overlap": "<f4"}
 
 
-class BandedPairs(NamedTuple):
+class PairsInBand(NamedTuple):
     """Pairs that were found.
 
     Attributes
@@ -101,7 +101,7 @@ class _TwoViews(NamedTuple):
         return self.cameras[row % 2]
 
 
-def find_pairs(search: Search, groups: Sequence[Rows], work: Work) -> BandedPairs:
+def find_pairs(search: Search, groups: Sequence[Rows], work: Work) -> PairsInBand:
     """Choose two views for each pair, of the rows of its group."""
     pairs = [_Pair(number, rows) for number, rows in enumerate(groups)]
     units = [
@@ -111,7 +111,7 @@ def find_pairs(search: Search, groups: Sequence[Rows], work: Work) -> BandedPair
     parts = work.run("pairs", partial(_find_unit, search), units, _DTYPES, "choosing views by overlap", "pairs")
     order = np.array([pair.number for unit in units for pair in unit.data])
     back = np.argsort(order)
-    return BandedPairs(*(np.concatenate([part[name] for part in parts])[back] for name in BandedPairs._fields))
+    return PairsInBand(*(np.concatenate([part[name] for part in parts])[back] for name in PairsInBand._fields))
 
 
 def work_settings(search: Search, groups: Sequence[Rows]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from setsup.checks import check_path
 from setsup.errors import DataError, SamplerError
 from setsup.factors.columns import FactorColumns
 from setsup.files import array_file
-from setsup.samplers.partners.overlap_checks import COUNTS, LEAST, TRACKS, find_fault
+from setsup.samplers.overlap.checks import COUNTS, LEAST, TRACKS, find_fault
 
 __all__ = ["COUNTS", "LEAST", "TRACKS", "OverlapTable"]
 

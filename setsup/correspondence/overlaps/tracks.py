@@ -15,12 +15,12 @@ import numpy as np
 
 from setsup.arrays import Array, Reals, Rows
 from setsup.correspondence.from_depth import recorded_camera
-from setsup.correspondence.overlap_measures import DTYPES, Measures, SceneOverlaps, group_medians, median_angles
-from setsup.correspondence.overlap_work import Work
+from setsup.correspondence.overlaps.measures import DTYPES, Measures, SceneOverlaps, group_medians, median_angles
+from setsup.correspondence.overlaps.work import Work
 from setsup.errors import DataError, SetsupError, advice
 from setsup.jobs.units import Unit
 from setsup.progress import progress
-from setsup.samplers.partners.overlap_table import LEAST
+from setsup.samplers.overlap.table import LEAST
 
 __all__ = ["measure_tracks"]
 

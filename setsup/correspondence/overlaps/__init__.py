@@ -1,0 +1,1 @@
+"""Measuring how much of what one view shows another shows as well."""

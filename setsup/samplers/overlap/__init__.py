@@ -1,0 +1,1 @@
+"""Views by their overlap: tables of measured pairs, and the sets that are drawn from them."""
