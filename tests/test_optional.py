@@ -118,6 +118,7 @@ METHODS = (
     | {f"setsup_papers.abc.pose.{name}" for name in ("CCVAE", "ExclusiveInformation", "PretrainedFeatures")}
     | {f"setsup_papers.abc.pose.{name}" for name in ("SharedInformation", "SphericalRegression")}
     | {"setsup_papers.abc.ABC", "setsup_papers.orbits.OrbitJoint", "setsup_papers.pixels.PixelContrast"}
+    | {"setsup_papers.multiview.BlockContrast"}
 )
 """What a Trainer of Lightning trains; all other losses, networks and recipes need torch alone."""
 

@@ -11,14 +11,14 @@ __all__ = ["PRESETS", "REPORTS"]
 
 def _preset(name: str, shows: str, data: Data, sampler: SharedFactors, others: tuple[str, ...] = ()) -> Preset:
     """A block for each subset, and regressions of all factors that some subset has, or that are named."""
-    factors = tuple(dict.fromkeys((*(name for subset in sampler.subsets for name in subset), *others)))
+    factors = tuple(dict.fromkeys((*(name for subset in sampler.factors for name in subset), *others)))
     return Preset(
         name=name,
         shows=shows,
         data=data,
         sampler=sampler,
-        method=BlockContrastSettings(blocks=tuple("-".join(subset) for subset in sampler.subsets)),
-        steps=2_000,
+        method=BlockContrastSettings(blocks=tuple("-".join(subset) for subset in sampler.factors)),
+        steps=600,
         evaluations={"regressions": BlockRegressions(factors=factors)},
     )
 
@@ -29,7 +29,7 @@ PRESETS = [
         "each block tells the factors that its pairs of views share, and no others",
         Data("shapes3d-procedural"),
         SharedFactors(
-            subsets=(("floor_hue", "wall_hue"), ("wall_hue", "object_hue"), ("object_hue", "shape", "scale")),
+            subsets=("floor_hue+wall_hue", "wall_hue+object_hue", "object_hue+shape+scale"),
         ),
         ("orientation",),
     ),
@@ -38,7 +38,7 @@ PRESETS = [
         "the same for continuous factors, which two views share up to a tolerance",
         Data("3dident", split="train", options=(("size", (64, 64)),)),
         SharedFactors(
-            subsets=(("hue", "background_hue"), ("background_hue", "spotlight_hue"), ("x", "y")),
+            subsets=("hue+background_hue", "background_hue+spotlight_hue", "x+y"),
             tolerance=(("hue", 0.05), ("background_hue", 0.05), ("spotlight_hue", 0.05), ("x", 0.05), ("y", 0.05)),
         ),
         ("z", "spotlight"),

@@ -24,8 +24,8 @@ class SharedFactors:
 
     Attributes
     ----------
-    subsets : tuple of tuple of str
-        Factors that are shared; subsets may overlap.
+    subsets : tuple of str
+        Factors that are shared, joined by ``+``; subsets may overlap.
     pairs : int
         Pairs of each subset in a step.
     tolerance : tuple of (str, float)
@@ -35,10 +35,15 @@ class SharedFactors:
 
     """
 
-    subsets: tuple[tuple[str, ...], ...]
+    subsets: tuple[str, ...]
     pairs: int = 64
     tolerance: tuple[tuple[str, float], ...] = ()
     where: str | None = None
+
+    @property
+    def factors(self) -> tuple[tuple[str, ...], ...]:
+        """Names of each subset."""
+        return tuple(tuple(subset.split("+")) for subset in self.subsets)
 
     def build(self, dataset: "Dataset", seed: int) -> Zip:
         """Build the sampler of a run: the pairs of one subset after those of another."""
@@ -53,7 +58,7 @@ class SharedFactors:
                 where=self.where,
                 seed=seed,
             )
-            for subset in self.subsets
+            for subset in self.factors
         ]
         return Zip(*samplers)
 
