@@ -63,7 +63,7 @@ class BlockContrast(LightningModule):
                 f"BlockContrast requires equally many pairs for each of {count} blocks, not {sets} sets of {size}; use "
                 "the sampler SharedFactors, with a subset for each block"
             )
-        views = torch.stack([block.unflatten(0, (count, -1))[k] for k, block in enumerate(self.embed(batch).values())])
+        views = torch.stack([block.chunk(count)[k] for k, block in enumerate(self.embed(batch).values())])
         first, second = views.unbind(2)  # (blocks, pairs, width) each
         logits = first @ second.mT / self.settings.temperature
         own = torch.arange(logits.shape[1], device=logits.device).expand(count, -1)

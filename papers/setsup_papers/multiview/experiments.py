@@ -12,14 +12,15 @@ __all__ = ["PRESETS", "REPORTS"]
 def _preset(name: str, shows: str, data: Data, sampler: SharedFactors, others: tuple[str, ...] = ()) -> Preset:
     """A block for each subset, and regressions of all factors that some subset has, or that are named."""
     factors = tuple(dict.fromkeys((*(name for subset in sampler.factors for name in subset), *others)))
+    blocks = tuple("-".join(subset) for subset in sampler.factors)
     return Preset(
         name=name,
         shows=shows,
         data=data,
         sampler=sampler,
-        method=BlockContrastSettings(blocks=tuple("-".join(subset) for subset in sampler.factors)),
+        method=BlockContrastSettings(blocks=blocks),
         steps=600,
-        evaluations={"regressions": BlockRegressions(factors=factors)},
+        evaluations={"regressions": BlockRegressions(blocks=blocks, factors=factors)},
     )
 
 

@@ -98,6 +98,8 @@ class BlockRegressions:
 
     Attributes
     ----------
+    blocks : tuple of str
+        Names of the blocks.
     factors : tuple of str
         Factors to predict.
     samples : int
@@ -107,6 +109,7 @@ class BlockRegressions:
 
     version: ClassVar[int] = 1
 
+    blocks: tuple[str, ...]
     factors: tuple[str, ...]
     samples: int = 3_000
 
@@ -122,7 +125,7 @@ class BlockRegressions:
     def measure(self, trained: TrainedRun) -> Measured:
         """``block: factor`` by kernel ridge regression, and ``block: factor, linear`` by ridge regression."""
         values: dict[str, float] = {}
-        for block in trained.method.settings.blocks:
+        for block in self.blocks:
             sample = draw_sample(trained, self.factors, self.samples, embedding=block)
 
             def compute(some: Any, sample: Any = sample) -> dict[str, Any]:
