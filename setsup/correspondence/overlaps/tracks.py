@@ -16,6 +16,7 @@ import numpy as np
 from setsup.arrays import Array, Reals, Rows
 from setsup.correspondence.from_depth import recorded_camera
 from setsup.correspondence.overlaps.measures import DTYPES, Measures, SceneOverlaps, group_medians, median_angles
+from setsup.correspondence.overlaps.views import focal_length
 from setsup.correspondence.overlaps.work import Work
 from setsup.errors import DataError, SetsupError, advice
 from setsup.jobs.units import Unit
@@ -134,8 +135,7 @@ def _camera(dataset: Any, row: int) -> Reals:
     except SetsupError as error:
         left = advice("rows=", "--where")
         raise SetsupError(f"row {row} of {dataset.name}: {error}; leave the row out with {left}") from error
-    focal = np.sqrt(abs(camera.k[0, 0] * camera.k[1, 1]))
-    return np.concatenate([camera.centre, camera.rotation[2], [camera.translation[2], focal]])
+    return np.concatenate([camera.centre, camera.rotation[2], [camera.translation[2], focal_length(camera)]])
 
 
 def _compare(folder: Path, views: tuple[int, int]) -> dict[str, Array]:

@@ -11,7 +11,7 @@ from setsup.checks import check_memory
 from setsup.errors import SamplerError
 from setsup.samplers.groups.within import Keys, distinct
 from setsup.samplers.overlap.graph import OverlapGraph
-from setsup.samplers.overlap.table import OverlapTable
+from setsup.samplers.overlap.table import TRACKS, OverlapTable
 from setsup.samplers.spelling import spell_name
 
 __all__ = ["Negatives", "find_negatives"]
@@ -118,7 +118,7 @@ def find_negatives(table: OverlapTable, graph: OverlapGraph, rows: Bools | None,
     """Where so many negatives come from, None where none are drawn; SamplerError where no view is certain."""
     if not count:
         return None
-    if table.source == "tracks":
+    if table.source == TRACKS:
         raise SamplerError(
             f"{spell_name('negatives')} must certainly not overlap, but tracks do not show all that two views share; "
             f"measure the overlaps from scenes or depth, or leave out {spell_name('negatives')}"
