@@ -8,12 +8,10 @@ import numpy.typing as npt
 from setsup.arrays import Bools, Reals
 from setsup.checks import check_integer
 from setsup.correspondence.pixel_pairs import PixelPairs, Status
-from setsup.errors import DataError, imported
+from setsup.errors import DataError
+from setsup.evaluation.nearest_features import nearest_features
 
-__all__ = ["NearestPixels", "edge_pixels", "mutual_pixels", "nearest_pixels", "separation"]
-
-
-_DISTANCES = 1 << 22  # that are kept at a time
+__all__ = ["NearestPixels", "edge_pixels", "mutual_pixels", "nearest_pixels", "separation", "separations"]
 
 
 class NearestPixels(NamedTuple):
@@ -25,11 +23,14 @@ class NearestPixels(NamedTuple):
         x and y.
     distances : (q,) float64
         Euclidean, of features.
+    second : (q,) float64
+        Distance of the second nearest feature; infinite for an image of one pixel.
 
     """
 
     places: npt.NDArray[np.int64]
     distances: Reals
+    second: Reals
 
 
 def nearest_pixels(queries: npt.ArrayLike, features: npt.ArrayLike) -> NearestPixels:
@@ -73,20 +74,9 @@ def nearest_pixels(queries: npt.ArrayLike, features: npt.ArrayLike) -> NearestPi
                 "computed them"
             )
     width = candidates.shape[1]
-    flat = candidates.reshape(-1, candidates.shape[2])
-    middle = flat.mean(axis=0)  # differences of large squares would be rounded
-    wanted, flat = wanted - middle, flat - middle
-    lengths = np.square(flat).sum(axis=1)
-    best, position = np.full(len(wanted), np.inf), np.zeros(len(wanted), dtype=np.int64)
-    step = max(1, _DISTANCES // max(len(wanted), 1))
-    for start in range(0, len(flat), step):
-        apart = lengths[start : start + step] - 2 * (wanted @ flat[start : start + step].T)
-        first = apart.argmin(axis=1)
-        least = np.take_along_axis(apart, first[:, None], axis=1)[:, 0]
-        nearer = least < best
-        best[nearer], position[nearer] = least[nearer], first[nearer] + start
-    distances = np.linalg.norm(wanted - flat[position], axis=1)
-    return NearestPixels(np.stack([position % width, position // width], axis=1), distances)
+    found = nearest_features(wanted, candidates.reshape(-1, candidates.shape[2]))
+    places = np.stack([found.rows % width, found.rows // width], axis=1)
+    return NearestPixels(places, found.distances, found.second)
 
 
 def mutual_pixels(first: npt.ArrayLike, second: npt.ArrayLike, *, step: int = 4, back: float = 2.0) -> PixelPairs:
@@ -196,8 +186,8 @@ def separation(values: npt.ArrayLike, truths: npt.ArrayLike) -> float:
 
     Raises
     ------
-    DataError, SetsupError
-        When values and truths are not as many, a value is not finite, or scikit-learn is not installed.
+    DataError
+        When values and truths are not as many, or a value is not finite.
 
     Examples
     --------
@@ -205,7 +195,6 @@ def separation(values: npt.ArrayLike, truths: npt.ArrayLike) -> float:
     0.75
 
     """
-    metrics: Any = imported("sklearn.metrics", "train")
     true, scores = np.asarray(truths, dtype=np.bool_), np.asarray(values, dtype=np.float64)
     if scores.ndim != 1 or scores.shape != true.shape:
         raise DataError(
@@ -214,6 +203,17 @@ def separation(values: npt.ArrayLike, truths: npt.ArrayLike) -> float:
         )
     if wrong := int(np.count_nonzero(~np.isfinite(scores))):
         raise DataError(f"{wrong:,} of {len(scores):,} values are not finite; leave out these values and their truths")
-    if true.all() or not true.any():
-        return float("nan")
-    return float(metrics.roc_auc_score(true, scores))
+    return float(separations(scores[:, None], true)[0])
+
+
+def separations(values: npt.NDArray[Any], truths: Bools) -> Reals:
+    """:func:`separation` of each column of values (n, k), (k,) float64: of finite numbers, unchecked."""
+    count = int(np.count_nonzero(truths))
+    if count in (0, len(truths)):
+        return np.full(values.shape[1], np.nan)
+    areas = np.empty(values.shape[1])
+    for column, numbers in enumerate(np.ascontiguousarray(values.T)):
+        true, other = np.sort(numbers[truths]), np.sort(numbers[~truths])
+        below = int(np.searchsorted(other, true, "left").sum()) + int(np.searchsorted(other, true, "right").sum())
+        areas[column] = below / (2 * count * len(other))  # equal values count half
+    return areas
