@@ -219,8 +219,10 @@ def recall_within(errors: npt.ArrayLike, limits: Sequence[float], *, strict: boo
 
     Examples
     --------
-    >>> recall_within([0.5, 1.0, 7.0, np.inf], [1, 5, 25]).tolist(), recall_within([0.5, 1.0], [1], strict=True).tolist()
-    ([0.5, 0.5, 0.75], [0.5])
+    >>> recall_within([0.5, 1.0, 7.0, np.inf], [1, 5, 25]).tolist()
+    [0.5, 0.5, 0.75]
+    >>> recall_within([0.5, 1.0], [1], strict=True).tolist()
+    [0.5]
 
     """
     numbers, most = np.asarray(errors, dtype=np.float64), np.asarray(limits, dtype=np.float64)

@@ -46,11 +46,12 @@ def matches_drawn(
     occluded: bool = False,
     tile: int | None = None,
     scale: int = 1,
+    colors: npt.NDArray[np.float64] | None = None,
 ) -> Image.Image:
     """Draw two views side by side, and a line from each pixel of the first to its place in the second.
 
-    Colours go round the middle of view 1, so that neighbours look alike and crossing lines are told apart. Many lines
-    are thinner and let what is below them through.
+    Colours go round the middle of view 1, so that neighbours look alike and crossing lines are told apart; `colors`
+    (n, 3) in 0 … 1 replace them. Many lines are thinner and let what is below them through.
 
     `view1, view2` (h, w, 3) or (h, w, 4) uint8. `tile` is the longer side of a view in pixels, 320 by default, and
     `scale` the factor of the resolution.
@@ -76,7 +77,8 @@ def matches_drawn(
     starts = (pairs.points1 + 0.5) * times
     ends = (pairs.points2 + 0.5) * times + [second, 0]
     away = pairs.points1 - np.array([(width - 1) / 2, (height - 1) / 2])
-    colors = cyclic_colors(np.arctan2(away[:, 1], away[:, 0]) / (2 * np.pi))
+    if colors is None:
+        colors = cyclic_colors(np.arctan2(away[:, 1], away[:, 0]) / (2 * np.pi))
     _draw_lines(page, starts, ends, colors, occluded, scale * float(np.clip(side / _SIDE, 0.5, 2.5)))
     return page
 

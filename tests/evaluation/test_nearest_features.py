@@ -81,7 +81,7 @@ def test_blocks_do_not_change_what_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(DataError, match=r"the shapes \(q, D\) and \(c, D\) with c ≥ 1, not \(2, 3\) and \(4, 2\)"):
         nearest_features(np.zeros((2, 3)), np.zeros((4, 2)))
-    with pytest.raises(DataError, match="not .* and"):
+    with pytest.raises(DataError, match="with c ≥ 1, not"):
         nearest_features(np.zeros((2, 3)), np.zeros((0, 3)))
     with pytest.raises(DataError, match="candidates must contain only finite values"):
         nearest_features(np.zeros((2, 3)), [[np.inf, 0, 0]])

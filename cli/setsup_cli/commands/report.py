@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from setsup.errors import DataError, SetsupError, require_modules
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
-from setsup_cli.encoders import invariance, knowledge, orbits
+from setsup_cli.encoders import dense, invariance, knowledge, orbits
 from setsup_cli.output import say, show_json, show_table
 from setsup_cli.output_paths import Force, moved, write_file, write_image
 from setsup_cli.parsing.arguments import Common, flag, option
@@ -31,13 +31,14 @@ abc/fig4a` reads the runs in ./runs, and prints means and standard deviations ov
 runs. Runs on a substitute dataset, in another precision or with other settings are listed on separate lines. `setsup
 report --all` prints every table, of any paper, that has a measured value; `--out page.html` writes them as one page.
 
-Three reports compare the embeddings of frozen encoders and runs, and have their own options (`setsup report factors
---help`). `setsup report factors DATASET --encoder A --encoder B RUNS ...` measures how well embeddings predict each
+Four reports compare frozen encoders and runs, and have their own options (`setsup report factors --help`).
+`setsup report factors DATASET --encoder A --encoder B RUNS ...` measures how well embeddings predict each
 factor of a dataset; `setsup report orbits DATASET RUNS ... --orbit FACTOR ... --encoder A` measures whether members of
-an orbit are close to each other; and `setsup report invariance DATASET RUNS ... --domain FACTOR ...` measures how well
-embeddings predict the domain."""
+an orbit are close to each other; `setsup report invariance DATASET RUNS ... --domain FACTOR ...` measures how well
+embeddings predict the domain; and `setsup report dense DATASET RUNS ... --encoder A` measures how well features of
+pixels match two views of a scene."""
 
-_ENCODERS = {module.NAME: module for module in (knowledge, orbits, invariance)}
+_ENCODERS = {module.NAME: module for module in (knowledge, orbits, invariance, dense)}
 """Reports on encoders, which have options of their own."""
 _DEFAULT = Path("runs")
 _LISTED = "Number of reports by paper and group; `setsup report abc` lists the reports of one paper."
@@ -106,7 +107,7 @@ def _list(options: Options, paper: str | None) -> int:
     return 0
 
 
-def run(options: "Options | knowledge.Options | orbits.Options | invariance.Options") -> int:
+def run(options: "Options | knowledge.Options | orbits.Options | invariance.Options | dense.Options") -> int:
     """Read runs, and print and plot their results; or list the reports."""
     if isinstance(options, knowledge.Options):
         return knowledge.run(options)
@@ -114,6 +115,8 @@ def run(options: "Options | knowledge.Options | orbits.Options | invariance.Opti
         return orbits.run(options)
     if isinstance(options, invariance.Options):
         return invariance.run(options)
+    if isinstance(options, dense.Options):
+        return dense.run(options)
     if options.all:
         return _run_all(options)
     from setsup.experiments.report.registry import find_report, report_on, reports

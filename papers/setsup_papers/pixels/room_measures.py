@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from setsup.correspondence import Status
-from setsup.correspondence.pair_sampler import PixelPairSampler
-from setsup.errors import SetsupError, imported
-from setsup.evaluation.pixels import edge_pixels, nearest_pixels, separation
+from setsup.correspondence import PixelPairs, Status
+from setsup.errors import SetsupError
+from setsup.evaluation.pixels import edge_pixels
+from setsup.experiments.encoders.descriptors import color_features, daisy_features
 from setsup.experiments.evaluation import Measured
+from setsup.experiments.evaluations.dense import DenseSettings, measure_pairs
+from setsup.experiments.evaluations.view_pairs import ViewPair, draw_view_pairs
 from setsup.experiments.trained_run import TrainedRun
-from setsup.random import fold, permute, stream_key
+from setsup.random import stream_key
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -103,7 +105,7 @@ class RoomMatches:
                 f"{dataset.name} lacks modalities ({', '.join(missing)}); render the rooms again with `setsup render "
                 "room --matches N` and these modalities"
             )
-        pairs = self._pairs(dataset)
+        pairs = draw_view_pairs(dataset, self.pairs, self.pair_seed)
         values: dict[str, float] = {"pairs": len(pairs)}
         curves: dict[str, tuple[list[int], list[float]]] = {}
         numbers = list(range(len(pairs)))
@@ -130,18 +132,6 @@ class RoomMatches:
         curves = {name: curve for name, curve in curves.items() if "px" in name}
         return Measured(values=values, curves=curves, pictures=pictures)
 
-    def _pairs(self, dataset: "Dataset") -> npt.NDArray[np.int64]:
-        """Rows (pairs, 2) of two views each."""
-        sampler = PixelPairSampler(dataset, pairs=1, seed=self.pair_seed)
-        drawn: list[tuple[int, ...]] = []
-        for step in range(20 * self.pairs):
-            rows = tuple(sampler[step].indices[0].tolist())
-            if rows not in drawn and rows[::-1] not in drawn:
-                drawn.append(rows)
-            if len(drawn) == self.pairs:
-                break
-        return np.array(drawn, dtype=np.int64)
-
     def _sources(self, trained: TrainedRun, dataset: "Dataset") -> Mapping[str, Maps]:
         from setsup.experiments.embedding import embed_batches
 
@@ -152,41 +142,42 @@ class RoomMatches:
             return np.concatenate(list(embed_batches(trained.untrained, dataset, rows, **trained.embedding(dataset))))
 
         def colors(rows: npt.NDArray[np.int64]) -> Reals:
-            return dataset.fetch(rows, ["image"])["image"][..., :3] / 255
+            return color_features(dataset.fetch(rows, ["image"])["image"])
 
         def daisy(rows: npt.NDArray[np.int64]) -> Reals:
-            return np.stack([_daisy(image) for image in dataset.fetch(rows, ["image"])["image"]])
+            return daisy_features(dataset.fetch(rows, ["image"])["image"])
 
         known: dict[str, Maps] = {"untrained": untrained, "colors": colors, "daisy": daisy}
         return {"": learned} | {name: known[name] for name in self.baselines}
 
     def _measured(self, dataset: "Dataset", pairs: npt.NDArray[np.int64], maps: Maps) -> dict[str, list[float]]:
         """Values of each pair of views, by name."""
-        values: dict[str, list[float]] = {f"within {limit} px": [] for limit in _LIMITS}
-        values |= {"rejection": [], "instances": []}
-        channels: list[list[float]] = []
-        for number, rows in enumerate(pairs):
-            truth = {name: batch[0] for name, batch in dataset.fetch(rows[:1], list(_MODALITIES)).items()}
-            key = fold(stream_key(self.pair_seed, "pixels of rooms"), number)
-            first, second = maps(rows)
-            seen, hidden = (
-                _chosen(truth["status"] == status, self.queries, int(fold(key, int(status))))
-                for status in (Status.VISIBLE, Status.OCCLUDED)
-            )
-            nearest = nearest_pixels(first[seen[:, 1], seen[:, 0]], second)
-            errors = np.hypot(*(nearest.places - truth["partners"][seen[:, 1], seen[:, 0]]).T)
-            for limit in _LIMITS:
-                values[f"within {limit} px"].append(float((errors <= limit).mean()) if len(errors) else np.nan)
-            lost = nearest_pixels(first[hidden[:, 1], hidden[:, 0]], second).distances if len(hidden) else np.empty(0)
-            distances = np.concatenate([nearest.distances, lost])
-            values["rejection"].append(separation(distances, np.arange(len(distances)) >= len(nearest.distances)))
-            values["instances"].append(_told_apart(first, truth["instances"], self.instances, int(fold(key, 7))))
-            channels.append(_edges(first, edge_pixels(truth["instances"], truth["depth"])))
-        means = np.nanmean(np.array(channels), axis=0)
-        best = int(np.argmax(np.maximum(means, 1 - means)))
-        sign = means[best] >= 0.5
-        values["edges"] = [shares[best] if sign else 1 - shares[best] for shares in channels]
-        return values
+        settings = DenseSettings(
+            protocols=("visible",),
+            queries=self.queries,
+            pixels=_LIMITS,
+            metres=(),
+            mutual=False,
+            instances=self.instances,
+        )
+        key = stream_key(self.pair_seed, "pixels of rooms")
+        values = measure_pairs(lambda number: _stored_pair(dataset, pairs[number]), pairs, maps, settings, key)
+        names = {f"visible: within {limit} px": f"within {limit} px" for limit in _LIMITS}
+        return {names.get(name, name): values[name] for name in (*names, "rejection", "instances", "edges")}
+
+
+def _stored_pair(dataset: "Dataset", rows: npt.NDArray[np.int64]) -> ViewPair:
+    """What the folder stores of two views."""
+    truth = dataset.fetch(rows[0], list(_MODALITIES))
+    height, width = truth["status"].shape
+    x, y = np.meshgrid(np.arange(width), np.arange(height))
+    pixels, nothing = np.stack([x, y], axis=-1).reshape(-1, 2), np.full((height * width, 3), np.nan)
+    status, instances = truth["status"].reshape(-1), truth["instances"]
+    found = PixelPairs(pixels, truth["partners"].reshape(-1, 2), nothing, instances.reshape(-1), status)
+    edges = edge_pixels(instances, truth["depth"])
+    size = (height, width)
+    first, second = rows.tolist()
+    return ViewPair((first, second), found, (size, size), instances=instances, edges=edges)
 
 
 def _drawn(dataset: "Dataset", pairs: npt.NDArray[np.int64], maps: Maps) -> "Image":
@@ -199,43 +190,9 @@ def _drawn(dataset: "Dataset", pairs: npt.NDArray[np.int64], maps: Maps) -> "Ima
     return room_sheet(list(views), [list(maps(rows)) for rows in pairs], list(seen))
 
 
-def _chosen(where: npt.NDArray[np.bool_], most: int, key: int) -> npt.NDArray[np.int64]:
-    """At most so many of the pixels (n, 2) as x and y."""
-    places = np.flatnonzero(where)
-    some = places[permute(key, len(places), np.arange(min(most, len(places))))]
-    return np.stack([some % where.shape[1], some // where.shape[1]], axis=1)
-
-
-def _told_apart(features: Reals, instances: npt.NDArray[np.integer[Any]], count: int, key: int) -> float:
-    """How well distances of features tell pixels of two instances from those of one, for random pairs of pixels."""
-    pixels = instances.size
-    dice = np.random.default_rng(key)
-    first, second = dice.integers(0, pixels, (2, count))
-    flat = features.reshape(pixels, -1).astype(np.float64)
-    apart = np.linalg.norm(flat[first] - flat[second], axis=1)
-    numbers = instances.reshape(-1)
-    return separation(apart, numbers[first] != numbers[second])
-
-
-def _edges(features: Reals, edges: npt.NDArray[np.bool_]) -> list[float]:
-    """For each channel how well it tells pixels within 2 px of an edge."""
-    ndimage: Any = imported("scipy.ndimage", "train")
-    near = ndimage.distance_transform_edt(~edges) <= 2 if edges.any() else edges
-    flat = features.reshape(near.size, -1)
-    return [separation(channel, near.reshape(-1)) for channel in flat.T]
-
-
 def _patches(name: str, device: str, dataset: "Dataset") -> tuple[Maps, str]:
     """Features of a vision transformer, and which weights these are."""
     from setsup.experiments.encoders.patch_features import patch_features
 
     features, weights = patch_features(name, device)
     return lambda rows: features(dataset.fetch(rows, ["image"])["image"][..., :3]), weights
-
-
-def _daisy(image: npt.NDArray[np.uint8]) -> Reals:
-    """DAISY of every pixel, (h, w, 200) float32, of the grey image, continued by reflection."""
-    feature, color = imported("skimage.feature", "train"), imported("skimage.color", "train")
-    radius = 15
-    grey = np.pad(color.rgb2gray(image[..., :3]), radius, mode="reflect")
-    return np.asarray(feature.daisy(grey, step=1, radius=radius), dtype=np.float32)

@@ -1,40 +1,53 @@
-"""Features of the patches of a vision transformer, for every pixel of an image."""
+"""Features of the patches of a vision transformer, at the patches or for every pixel of an image."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from setsup.errors import SetsupError
 from setsup.experiments.encoders.huggingface import hub_model
+from setsup.experiments.encoders.image_models import timm_patches
 
-__all__ = ["patch_features"]
+__all__ = ["as_arrays", "at_pixels", "patch_features"]
 
 Images = npt.NDArray[np.uint8]
 Maps = npt.NDArray[np.float32]
+Patches = Callable[[Tensor, int, int], Tensor]
+"""From normalised images (n, 3, H, W), and the rows and columns of their patches, to (n, D, rows, columns)."""
 
 
-def patch_features(name: str, device: str = "cpu") -> tuple[Callable[[Images], Maps], str]:
-    """Open a vision transformer of the Hugging Face hub, such as DINOv2 [1]_, for features of pixels.
+def patch_features(
+    name: str, device: str = "cpu", *, layers: Sequence[int] = (), grid: bool = False
+) -> tuple[Callable[[Images], Maps], str]:
+    """Open a vision transformer, such as DINOv2 [1]_, for features of pixels.
 
     Images are normalised as its processor says, and enlarged to whole patches, the least that are as large. Features
-    of patches, of the last layer, are interpolated bilinearly to pixels. Nothing is downloaded.
+    of patches are interpolated bilinearly to pixels, unless `grid` asks for those of the patches. Nothing is
+    downloaded.
 
     Parameters
     ----------
     name : str
-        ``"hf:facebook/dinov2-small"``, in the hub's cache, or ``"hf:./folder"``.
+        ``"hf:facebook/dinov2-small"``, in the cache of the Hugging Face hub, ``"hf:./folder"``, or ``"timm:NAME"``,
+        where timm is installed.
     device : str
         Where it runs.
+    layers : sequence of int
+        Numbers of blocks, from 1, whose outputs are concatenated; before the normalisation that follows the last one.
+        By default, the output of the whole network, after it.
+    grid : bool
+        Whether to return features of patches.
 
     Returns
     -------
     function
-        From (n, h, w, 3) uint8 to (n, h, w, D) float32.
+        From (n, h, w, 3) uint8 to (n, h, w, D) float32, or to (n, rows, columns, D) of the patches.
     str
         Which weights these are.
 
@@ -43,7 +56,7 @@ def patch_features(name: str, device: str = "cpu") -> tuple[Callable[[Images], M
     DataError
         When weights are not on this machine, or damaged.
     SetsupError
-        When the name is no such name, or the model has no patches.
+        When the name is no such name, the model has no patches, or no such block.
 
     References
     ----------
@@ -51,24 +64,17 @@ def patch_features(name: str, device: str = "cpu") -> tuple[Callable[[Images], M
 
     """
     scheme, _, rest = name.partition(":")
-    if scheme != "hf" or not rest:
+    if scheme not in ("hf", "timm") or not rest:
         raise SetsupError(
-            f"{name!r} is not the name of a model on the Hugging Face hub; pass hf:OWNER/NAME or hf:./FOLDER"
+            f"{name!r} is not the name of a model on the Hugging Face hub; pass hf:OWNER/NAME, hf:./FOLDER or timm:NAME"
         )
-    model, processor, weights = hub_model(rest)
-    patch = getattr(model.config, "patch_size", None)
-    if not isinstance(patch, int):
-        raise SetsupError(
-            f"{name} does not divide images into patches of one size; pass a vision transformer, for example "
-            "facebook/dinov2-small"
-        )
-    mean, std = (
-        torch.tensor(getattr(processor, of), device=device)[:, None, None] for of in ("image_mean", "image_std")
-    )
-    model = model.to(device)
-    given: dict[str, Any] = {}
-    if "interpolate_pos_encoding" in signature(model.forward).parameters:
-        given["interpolate_pos_encoding"] = True
+    opened = _hub_patches if scheme == "hf" else timm_patches
+    model, patches, patch, normalisation, weights, blocks = opened(rest, tuple(layers))
+    for layer in layers:
+        if not 1 <= layer <= blocks:
+            raise SetsupError(f"{name} has no block {layer}; pass numbers from 1 to {blocks}")
+    mean, std = (torch.tensor(numbers, device=device)[:, None, None] for numbers in normalisation)
+    model.to(device)
 
     def features(images: Images) -> Maps:
         height, width = images.shape[1:3]
@@ -76,9 +82,42 @@ def patch_features(name: str, device: str = "cpu") -> tuple[Callable[[Images], M
         pixels = torch.from_numpy(images).to(device).movedim(-1, 1) / 255
         enlarged = functional.interpolate(pixels, (rows * patch, columns * patch), mode="bilinear")
         with torch.inference_mode():
-            tokens = model(pixel_values=(enlarged - mean) / std, **given).last_hidden_state
-            maps = tokens[:, -rows * columns :].movedim(1, 2).unflatten(2, (rows, columns))  # after CLS and registers
-            whole = functional.interpolate(maps, (height, width), mode="bilinear")
-        return np.asarray(whole.movedim(1, -1).float().cpu().numpy())
+            maps = patches((enlarged - mean) / std, rows, columns)
+            return as_arrays(maps if grid else at_pixels(maps, height, width))
 
     return features, weights
+
+
+def at_pixels(maps: Tensor, height: int, width: int) -> Tensor:
+    """Maps (n, D, rows, columns), interpolated bilinearly to (n, D, height, width)."""
+    return functional.interpolate(maps, (height, width), mode="bilinear")
+
+
+def as_arrays(maps: Tensor) -> Maps:
+    """Maps (n, D, h, w) as arrays (n, h, w, D) float32."""
+    return np.asarray(maps.movedim(1, -1).float().cpu().numpy())
+
+
+def _hub_patches(
+    name: str, layers: tuple[int, ...]
+) -> tuple[Any, Patches, int, tuple[list[float], list[float]], str, int]:
+    """A model of transformers, its patches, their size, mean and deviation of its colours, weights, and blocks."""
+    model, processor, weights = hub_model(name)
+    patch = getattr(model.config, "patch_size", None)
+    if not isinstance(patch, int):
+        raise SetsupError(
+            f"hf:{name} does not divide images into patches of one size; pass a vision transformer, for example "
+            "facebook/dinov2-small"
+        )
+    given: dict[str, Any] = {"output_hidden_states": True} if layers else {}
+    if "interpolate_pos_encoding" in signature(model.forward).parameters:
+        given["interpolate_pos_encoding"] = True
+
+    def patches(images: Tensor, rows: int, columns: int) -> Tensor:
+        output = model(pixel_values=images, **given)
+        chosen = [output.hidden_states[layer] for layer in layers] if layers else [output.last_hidden_state]
+        tokens = torch.cat([states[:, -rows * columns :] for states in chosen], dim=2)  # after CLS and registers
+        return tokens.movedim(1, 2).unflatten(2, (rows, columns))
+
+    blocks = int(getattr(model.config, "num_hidden_layers", 0))
+    return model, patches, patch, (processor.image_mean, processor.image_std), weights, blocks

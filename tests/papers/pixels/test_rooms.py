@@ -19,6 +19,7 @@ from setsup.correspondence import RenderedPairs, pair_table
 from setsup.errors import DataError, SetsupError
 from setsup.experiments import Data, RunConfig, TrainedRun, evaluate, find_preset, smoke, train
 from setsup.experiments.configs import build_transform
+from setsup.experiments.evaluations.view_pairs import draw_view_pairs
 from setsup.loading import Loader
 from setsup.rendered.writing import render
 from setsup.scenes.recipes import Shapes3D
@@ -85,7 +86,7 @@ def places(dataset, rows):  # type: ignore[no-untyped-def]
 def test_features_that_are_places_match_and_reject(scenes: Path) -> None:
     dataset = setsup.open(scenes)
     measure = RoomMatches(pairs=6, queries=200)
-    pairs = measure._pairs(dataset)
+    pairs = draw_view_pairs(dataset, measure.pairs, measure.pair_seed)
     assert pairs.shape == (6, 2)
     assert len({tuple(sorted(pair)) for pair in pairs.tolist()}) == 6
     found = measure._measured(dataset, pairs, lambda rows: places(dataset, rows))
@@ -102,7 +103,7 @@ def test_features_that_are_instances_tell_these_apart(scenes: Path) -> None:
     dataset = setsup.open(scenes)
     measure = RoomMatches(pairs=3, queries=50)
     found = measure._measured(
-        dataset, measure._pairs(dataset), lambda rows: dataset.fetch(rows, ["instances"])["instances"][..., None]
+        dataset, draw_view_pairs(dataset, 3, 0), lambda rows: dataset.fetch(rows, ["instances"])["instances"][..., None]
     )
     assert found["instances"] == [1.0, 1.0, 1.0]
 

@@ -1,0 +1,308 @@
+"""``setsup report dense``: how well features of pixels match two views of a scene, of any encoder and run."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.errors import DataError, SetsupError, advised_for_command, require_modules
+from setsup.files.expand_user import expanded
+from setsup_cli.encoders.dense_files import write_results
+from setsup_cli.encoders.options import DatasetName, Embedding, OwnPreset, open_data
+from setsup_cli.output import say, say_prose, show_json, show_table
+from setsup_cli.output_paths import Force
+from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Image, Kinds, Root, Source, Split
+from setsup_cli.parsing.arguments import option as declared
+from setsup_cli.parsing.parser import Subcommand
+from setsup_cli.parsing.values import split_names
+from setsup_cli.runs import check_device, describe_run, opened
+
+if TYPE_CHECKING:
+    from setsup.datasets import Dataset
+    from setsup.experiments.evaluations.dense import DenseSettings, Maps
+    from setsup.experiments.evaluations.dense_results import DenseResults
+    from setsup.experiments.evaluations.view_pairs import ViewPair
+
+__all__ = ["NAME", "SHOWS", "SUBCOMMAND", "Options", "run"]
+
+NAME = "dense"
+SHOWS = "how well features of pixels match two views of a scene: setsup report dense --help"
+
+HELP = """\
+Pairs of views of a scene are drawn, whose pixels the dataset matches exactly, as `setsup pairs DATASET` does: by its
+stored partners, its scenes, its depth or its own method. Two protocols are measured. visible: each visible pixel is
+matched to the nearest feature of all pixels of view 2; the table shows the share of matches within a number of pixels
+of the true place, and of centimetres of the true point. ratio: of a grid of pixels with a surface, visible or not, the
+best matches by the ratio test count, as in probe3d. Example: `setsup report dense rooms-test
+runs/pixels/rooms-small/seed-0 --encoder hf:facebook/dinov2-small --encoder daisy --encoder colors --out dense`."""
+
+_FORMS = (
+    "Encoder of pixels: hf:NAME (in the cache of the Hugging Face hub), hf:./FOLDER or timm:NAME, also with layers, as "
+    "in hf:NAME@6,12; FILE.py:FUNCTION (which returns a module); daisy, sift, colors or random; may be repeated."
+)
+_DRAWN = 3  # pairs of a sheet
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Common):
+    """Options of the report."""
+
+    report: Annotated[Literal["dense"], declared("dense", "Name of the report.")] = field(kw_only=False)
+    dataset: DatasetName = field(kw_only=False)
+    runs: Annotated[
+        tuple[Path, ...] | None, declared("[RUNS ...]", "Folders of runs whose method computes features of pixels.")
+    ] = field(default=None, kw_only=False)
+    encoder: Annotated[
+        tuple[str, ...] | None, declared("ENCODER", _FORMS, consume_multiple=False, allow_repeating=True)
+    ] = None
+    root: Root = None
+    split: Split = None
+    option: DatasetOptions = None
+    image: Image = None
+    kinds: Kinds = None
+    scene: Annotated[
+        tuple[str, ...] | None,
+        declared("FACTOR ...", "Factors in which the views of a scene agree.", "those of a rendering or a capture"),
+    ] = None
+    where: Annotated[str | None, declared("EXPRESSION", "Draw only rows that satisfy an expression.")] = None
+    pairs: Annotated[int, declared("N", "Number of pairs of views at most.", alias="-n")] = 200
+    queries: Annotated[
+        str, declared("N|all", "Visible pixels per pair that are matched, and occluded ones that are to be rejected.")
+    ] = "1024"
+    features: Annotated[
+        Literal["pixels", "grid"],
+        declared("pixels|grid", "Interpolate features of patches to pixels, or match patches at their centres."),
+    ] = "pixels"
+    step: Annotated[int, declared("N", "Distance in pixels of the grid of the protocol ratio.")] = 4
+    overlaps: Annotated[
+        Path | None, declared("FILE", "Table of `setsup overlap`, by whose overlap recall is binned.")
+    ] = None
+    embedding: Embedding = None
+    preset: OwnPreset = None
+    device: Device = None
+    seed: Annotated[int, declared("N", "Random seed for drawing pairs and pixels, and for random weights.")] = 0
+    out: Annotated[
+        Path | None,
+        declared(
+            "FOLDER",
+            "Write a page, a sheet per encoder, tables (CSV, JSON) and, for resuming, the values of each encoder.",
+            alias="-o",
+        ),
+    ] = None
+    force: Force = False
+
+
+SUBCOMMAND = Subcommand("report", Options, HELP, NAME, summary=f"measure {SHOWS.partition(':')[0]}")
+
+
+def run(options: Options) -> int:
+    """Measure, print and write."""
+    require_modules("this report needs", "torch", "lightning")
+    if not (options.encoder or options.runs):
+        raise SetsupError(
+            "`setsup report dense` requires runs or an encoder; pass folders of runs, or --encoder ENCODER"
+        )
+    for name in ("pairs", "step"):
+        if getattr(options, name) < 1:
+            raise DataError(f"--{name} must be 1 or more, not {getattr(options, name)}")
+    from setsup.experiments.data import image_modality
+    from setsup.experiments.evaluations.dense import DenseSettings
+
+    settings = DenseSettings(queries=_queries(options.queries), step=options.step)
+    check_device(options.device)
+    source = Source(
+        options.dataset,
+        root=options.root,
+        split=options.split,
+        option=options.option,
+        image=options.image,
+        kinds=options.kinds,
+    )
+    dataset, _ = open_data(source)
+    image_modality(dataset)  # raises what is wrong, before anything is computed
+    rows = _rows(options, dataset)
+    encoders = list(_encoders(options, dataset))  # all, before anything is measured
+    results, pairs = _measure(options, dataset, rows, settings, encoders)
+    lines = _lines(results)
+    files = []
+    if options.out is not None:
+        maps = {label: maps for label, _, _, maps in encoders}
+        files = write_results(expanded(options.out), results, dataset, pairs, maps, lines, _DRAWN, force=options.force)
+    if options.json:
+        show_json({**results.to_dict(), "files": [str(file) for file in files]})
+        return 0
+    for label, described, _, _ in encoders:
+        say(f"{label}: {described}")
+    for line in lines:
+        say_prose(line)
+    from setsup.experiments.evaluations.dense_results import tables
+
+    for title, heads, cells in tables(results):
+        say()
+        say_prose(title)
+        show_table(heads, cells, right=heads[1:])
+    if files:
+        say()
+        for file in files:
+            say(str(file))
+    return 0
+
+
+def _queries(word: str) -> int | None:
+    if word == "all":
+        return None
+    if not word.isascii() or not word.isdigit() or int(word) < 1:
+        raise DataError(f"--queries must be a number of pixels, 1 or more, or all, not {word!r}")
+    return int(word)
+
+
+def _rows(options: Options, dataset: "Dataset") -> npt.NDArray[np.int64]:
+    """Pairs of views."""
+    from setsup.correspondence.matching import find_match
+    from setsup.experiments.evaluations.view_pairs import draw_view_pairs
+
+    find_match(dataset)  # raises what is wrong, before anything is drawn
+    with advised_for_command({"scene": "--scene", "where": "--where", "seed": "--seed"}):
+        return draw_view_pairs(
+            dataset, options.pairs, options.seed, scene=split_names(options.scene), where=options.where
+        )
+
+
+def _encoders(options: Options, dataset: "Dataset") -> "Iterator[tuple[str, str, dict[str, Any], Maps]]":
+    """Label, description, what the values depend on, and features of each encoder and run."""
+    from setsup.experiments import load_trained
+    from setsup.experiments.data import image_modality
+    from setsup.experiments.encoders.dense_encoders import open_dense_encoder
+    from setsup.experiments.result_cache import digest_weights
+
+    grid = options.features == "grid"
+    for name in dict.fromkeys(options.encoder or ()):
+        encoder = open_dense_encoder(name, options.device, grid=grid, seed=options.seed)
+        about = {"encoder": name, "weights": encoder.weights, "features": options.features}
+        maps = _by_encoder(encoder.features, dataset, image_modality(dataset))
+        yield name, f"weights: {encoder.weights}", about, _explained(name, dataset, maps)
+    for folder in dict.fromkeys(options.runs or ()):
+        run = opened(folder, options.preset)
+        trained = load_trained(run, root=options.root, device=options.device)
+        trained.seed, trained.dataset = options.seed, dataset
+        label = f"{folder}{' (shrunk by --smoke)' if run.preset.shrunk else ''}"
+        about = {"weights": digest_weights(trained.method.state_dict()), "embedding": options.embedding}
+        described = "; ".join(describe_run(run)).removeprefix(f"{folder}: ")
+        yield label, described, about, _explained(label, dataset, _by_run(trained, dataset, options.embedding, label))
+
+
+def _by_encoder(features: Callable[[Any], Any], dataset: "Dataset", modality: str) -> "Maps":
+    def maps(rows: npt.NDArray[np.int64]) -> Sequence[npt.NDArray[Any]]:
+        images = dataset.fetch(rows, [modality])[modality]
+        rgb = images.repeat(3, axis=-1) if images.shape[-1] == 1 else images[..., :3]
+        return list(features(np.ascontiguousarray(rgb)))
+
+    return maps
+
+
+def _by_run(trained: Any, dataset: "Dataset", embedding: str | None, label: str) -> "Maps":
+    def maps(rows: npt.NDArray[np.int64]) -> Sequence[npt.NDArray[Any]]:
+        embedded = np.concatenate(list(trained.embed_batches(dataset, rows, embedding)))
+        if embedded.ndim != 4:
+            raise SetsupError(
+                f"{label} does not return a feature for every pixel; pass a run whose method computes pixel features, "
+                "for example pixels/rooms-small"
+            )
+        return list(embedded)
+
+    return maps
+
+
+def _explained(label: str, dataset: "Dataset", maps: "Maps") -> "Maps":
+    """The same, whose errors are one sentence."""
+
+    def explained(rows: npt.NDArray[np.int64]) -> Sequence[npt.NDArray[Any]]:
+        try:
+            return maps(rows)
+        except SetsupError:
+            raise
+        except (RuntimeError, ValueError, LookupError) as error:
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            raise SetsupError(f"{label} cannot embed {dataset.name}: {reason}") from error
+
+    return explained
+
+
+def _measure(
+    options: Options,
+    dataset: "Dataset",
+    rows: npt.NDArray[np.int64],
+    settings: "DenseSettings",
+    encoders: "Sequence[tuple[str, str, dict[str, Any], Maps]]",
+) -> "tuple[DenseResults, Callable[[int], ViewPair]]":
+    """Results, and what is true of a pair by its number."""
+    from setsup.experiments.evaluations.dense import describe_settings, measure_pairs
+    from setsup.experiments.evaluations.dense_results import DenseResults
+    from setsup.experiments.evaluations.view_pairs import remembered_pairs, scene_codes
+    from setsup.experiments.result_cache import PartStore, digest
+    from setsup.progress import progress
+    from setsup.random import stream_key
+
+    overlaps = _overlaps(options.overlaps, dataset, rows)
+    pairs = remembered_pairs(dataset, rows)
+    key = stream_key(options.seed, "dense pairs")
+    data = {"dataset": dataset.name, "table": dataset.factors.fingerprint, "rows": rows, "key": int(key)}
+    measured = {}
+    with progress(len(encoders) * len(rows), "matching features", "pair") as advance:
+        for label, _, about, maps in encoders:
+
+            def compute(items: Sequence[str], maps: "Maps" = maps) -> dict[str, Any]:
+                return {items[0]: measure_pairs(pairs, rows, maps, settings, key, lambda _: advance())}
+
+            if options.out is None:
+                measured[label] = compute(["values"])["values"]
+            else:
+                store = PartStore(expanded(options.out) / "parts", about | {"method": 1})
+                known = data | dict(describe_settings(settings)) | {"encoder": digest(about)}
+                measured[label] = store.parts("dense", known, ["values"], compute)["values"]
+    results = DenseResults(
+        about={
+            "dataset": dataset.name,
+            "split": options.split,
+            "features": options.features,
+            "seed": options.seed,
+        },
+        settings=settings,
+        rows=[(first, second) for first, second in rows.tolist()],
+        scenes=scene_codes(dataset, rows, split_names(options.scene)).tolist(),
+        angles=[pairs(number).angle for number in range(len(rows))],
+        overlaps=overlaps,
+        measured=measured,
+        weights={label: described.removeprefix("weights: ") for label, described, _, _ in encoders},
+    )
+    return results, pairs
+
+
+def _overlaps(path: Path | None, dataset: "Dataset", rows: npt.NDArray[np.int64]) -> list[float]:
+    """The overlap of view 1 with view 2 of each pair; NaN where the table has none."""
+    if path is None:
+        return [float("nan")] * len(rows)
+    from setsup.samplers.partners.overlap_table import OverlapTable
+
+    table = OverlapTable.open(expanded(path))
+    table.check_dataset(dataset.factors)
+    found = table.find(rows[:, 0], rows[:, 1])
+    return np.where(found >= 0, table.overlap[np.maximum(found, 0)], np.nan).tolist() if len(table) else []
+
+
+def _lines(results: "DenseResults") -> list[str]:
+    """What is said of the pairs."""
+    count, scenes = len(results.rows), len(set(results.scenes))
+    queries = "all" if results.settings.queries is None else f"up to {results.settings.queries:,}"
+    features = "interpolated to pixels" if results.about["features"] == "pixels" else "at patches, matched at centres"
+    lines = [
+        f"{count:,} pairs of views of {scenes:,} scenes of {results.about['dataset']}, {queries} visible pixels of "
+        f"each; features of patches: {features}; ± standard deviation of the means of scenes"
+    ]
+    known = sum(overlap == overlap for overlap in results.overlaps)
+    if 0 < known < count:
+        lines.append(f"{count - known:,} pairs are not in the table of overlaps, and are in none of its bins")
+    return lines

@@ -1,0 +1,63 @@
+"""Results of dense features as one HTML page without scripts or other files."""
+
+import base64
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+
+from PIL import Image
+
+from setsup.experiments.evaluations.dense_results import DenseResults, tables
+from setsup.pages.shell import plain_document
+
+__all__ = ["dense_page"]
+
+
+def dense_page(results: DenseResults, sheets: Mapping[str, Image.Image], lines: Sequence[str] = ()) -> str:
+    """Write results as one page: tables, and a sheet for each encoder.
+
+    Parameters
+    ----------
+    results : DenseResults
+        What was measured.
+    sheets : mapping of str to image
+        By encoder.
+    lines : sequence of str
+        What is said of the pairs of views.
+
+    Returns
+    -------
+    str
+        HTML; encode it as UTF-8. It loads nothing, and runs no script.
+
+    """
+    title = f"Dense features on {results.about['dataset']}"
+    body = [f"<header><h1>{escape(title)}</h1>", *(f'<p class="note prose">{escape(line)}</p>' for line in lines)]
+    body += ["</header>\n<main>", *_tables(results), *_sheets(results, sheets), "</main>"]
+    return plain_document(title, "\n".join(body)).decode()
+
+
+def _tables(results: DenseResults) -> Iterator[str]:
+    for title, heads, rows in tables(results):
+        yield f"<section>\n<h2>{escape(title[:1].upper() + title[1:])}</h2>"
+        yield f'<div class="scroll tall" tabindex="0" role="region" aria-label="{escape(title)}">'
+        cells = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
+        yield f'<table class="cells">\n<thead><tr>{cells}</tr></thead>\n<tbody>'
+        for row in rows:
+            texts = "".join(
+                f'<td data-head="{escape(head)}">{escape(cell)}</td>' for head, cell in zip(heads, row, strict=True)
+            )
+            yield f"<tr>{texts}</tr>"
+        yield "</tbody></table></div></section>"
+
+
+def _sheets(results: DenseResults, sheets: Mapping[str, Image.Image]) -> Iterator[str]:
+    for encoder, sheet in sheets.items():
+        content = io.BytesIO()
+        sheet.save(content, "PNG", optimize=True)
+        address = f"data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}"
+        weights = results.weights.get(encoder, "")
+        yield f"<section>\n<h2>{escape(encoder)}</h2>"
+        yield f'<p class="note">{escape(f"weights: {weights}")}</p>' if weights else ""
+        text = f"Features of {encoder} as colours, and its matches, right ones green and wrong ones red"
+        yield f'<div class="plots"><img src="{address}" width="{sheet.width}" alt="{escape(text)}"></div></section>'
