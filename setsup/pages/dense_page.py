@@ -42,12 +42,10 @@ def _tables(results: DenseResults) -> Iterator[str]:
         yield f"<section>\n<h2>{escape(title[:1].upper() + title[1:])}</h2>"
         yield f'<div class="scroll tall" tabindex="0" role="region" aria-label="{escape(title)}">'
         cells = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
-        yield f'<table class="cells">\n<thead><tr>{cells}</tr></thead>\n<tbody>'
+        yield f"<table>\n<thead><tr>{cells}</tr></thead>\n<tbody>"
         for row in rows:
-            texts = "".join(
-                f'<td data-head="{escape(head)}">{escape(cell)}</td>' for head, cell in zip(heads, row, strict=True)
-            )
-            yield f"<tr>{texts}</tr>"
+            texts = "".join(f"<td>{escape(cell)}</td>" for cell in row[1:])
+            yield f'<tr><th scope="row">{escape(row[0])}</th>{texts}</tr>'
         yield "</tbody></table></div></section>"
 
 

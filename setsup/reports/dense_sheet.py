@@ -15,6 +15,7 @@ from setsup.reports.pixel_features import component_images
 
 __all__ = ["dense_sheet"]
 
+_SPACE = 8  # pixels between two views
 _RIGHT, _WRONG = (0.15, 0.75, 0.25), (0.95, 0.15, 0.15)
 
 
@@ -28,7 +29,7 @@ def dense_sheet(
     shown: int = 40,
     tile: int = 256,
 ) -> Image.Image:
-    r"""Lay out pairs of views in rows: both views, the features of both as colours, and matches, right and wrong.
+    r"""Lay out pairs of views in rows: the features of both as colours, and both views with matches, right and wrong.
 
     Colours are principal components of both maps of a pair: equal ones mean similar features.
 
@@ -77,13 +78,14 @@ def dense_sheet(
         nothing = np.zeros(len(chosen))
         drawn = PixelPairs(points1[chosen], points2[chosen], np.zeros((len(chosen), 3)), nothing, nothing)
         colors = np.where(right[chosen, None], _RIGHT, _WRONG)
-        lines = matches_drawn(view1, view2, drawn, tile=tile, scale=2, colors=colors)
+        lines = np.asarray(matches_drawn(view1, view2, drawn, tile=tile, scale=2, colors=colors))
         enlarged = [
             _enlarged(image, view.shape[:2]) for image, view in zip(component_images(both), (view1, view2), strict=True)
         ]
-        rows.append([view1, view2, *enlarged, np.asarray(lines)])
-    heads = ["view 1", "view 2", "features 1", "features 2", "matches: right green, wrong red"]
-    return image_grid(rows, captions, heads, title, tile=tile)
+        between = np.full((len(enlarged[0]), _SPACE, 3), 255, dtype=np.uint8)
+        rows.append([np.concatenate([enlarged[0], between, enlarged[1]], axis=1), lines])
+    heads = ["features of view 1 and view 2 as colors", "matches of features: right green, wrong red"]
+    return image_grid(rows, captions, heads, title, tile=2 * tile)
 
 
 def _enlarged(image: npt.NDArray[np.uint8], size: tuple[int, ...]) -> npt.NDArray[np.uint8]:

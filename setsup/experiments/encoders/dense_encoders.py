@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.checks import check_arguments
-from setsup.errors import SetsupError, did_you_mean
+from setsup.errors import SetsupError, close_matches, suggest
 from setsup.experiments.preset_registry import split_file_name
 from setsup.files import content_digest
 from setsup.files.expand_user import expanded
@@ -119,7 +119,8 @@ def open_dense_encoder(name: str, device: str | None = None, *, grid: bool = Fal
         model, layers = (match[1], tuple(map(int, match[2].split(",")))) if match else (name, ())
         features, weights = patch_features(model, device, layers=layers, grid=grid)
         return DenseEncoder(name, weights, features)
-    raise SetsupError(f"unknown encoder of pixels {name!r}{did_you_mean(name, _PLAIN) or f'; pass {DENSE_FORMS}'}")
+    close = close_matches(name, _PLAIN)
+    raise SetsupError(f"unknown encoder of pixels {name!r}{suggest(close) if close else f'; pass {DENSE_FORMS}'}")
 
 
 def _own(name: str, path: Any, function: str, device: str, grid: bool) -> DenseEncoder:

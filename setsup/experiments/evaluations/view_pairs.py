@@ -128,7 +128,7 @@ def view_pair(dataset: Any, row1: int, row2: int) -> ViewPair:
         (row1, row2),
         pairs,
         sizes,
-        xyz2 if np.isfinite(xyz2).any() else None,
+        xyz2 if cameras[1] is not None and np.isfinite(xyz2).any() else None,  # of planes, points are pixels
         (back.status != Status.NO_SURFACE).reshape(sizes[1]),
         instances if known else None,
         _edges(pairs, sizes[0], cameras[0], instances) if known else None,

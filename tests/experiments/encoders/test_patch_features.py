@@ -53,3 +53,38 @@ def test_what_has_no_patches_is_refused() -> None:
         SetsupError, match="'pixels' is not the name of a model on the Hugging Face hub; pass hf:OWNER/NAME"
     ):
         patch_features("pixels")
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A transformer of two blocks with random weights, in the layout of the hub."""
+    folder = tmp_path_factory.mktemp("tiny")
+    torch.manual_seed(1)
+    transformers.Dinov2Model(transformers.Dinov2Config(mlp_ratio=2, **SIZES)).eval().save_pretrained(folder)
+    (folder / "preprocessor_config.json").write_text(PROCESSOR)
+    return folder
+
+
+@pytest.mark.long("networks")
+def test_layers_are_outputs_of_blocks_at_their_patches(tiny: Path) -> None:
+    model = transformers.AutoModel.from_pretrained(tiny).eval()
+    images = np.random.default_rng(0).integers(0, 256, (2, 28, 42, 3), dtype=np.uint8)
+    outputs: list[np.ndarray] = []
+    for block in model.encoder.layer:
+        block.register_forward_hook(lambda _, __, output: outputs.append(np.asarray(output)))
+    pixels = (images / 255 - [0.4, 0.5, 0.6]) / [0.2, 0.25, 0.3]
+    with torch.no_grad():
+        last = model(pixel_values=torch.from_numpy(pixels).float().permute(0, 3, 1, 2)).last_hidden_state.numpy()
+    first, second = (output[:, 1:].reshape(2, 2, 3, 12) for output in outputs)
+    found = patch_features(f"hf:{tiny}", layers=(2, 1), grid=True)[0](images)
+    np.testing.assert_allclose(found, np.concatenate([second, first], axis=3), atol=1e-5)
+    found = patch_features(f"hf:{tiny}", grid=True)[0](images)
+    np.testing.assert_allclose(found, last[:, 1:].reshape(2, 2, 3, 12), atol=1e-5)
+    assert patch_features(f"hf:{tiny}", layers=(1, 2))[0](images).shape == (2, 28, 42, 24)
+
+
+@pytest.mark.long("networks")
+def test_a_block_that_is_not_there_is_refused(tiny: Path) -> None:
+    for layer in (0, 3):
+        with pytest.raises(SetsupError, match=f"has no block {layer}; pass numbers from 1 to 2"):
+            patch_features(f"hf:{tiny}", layers=(1, layer))
