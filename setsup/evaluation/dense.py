@@ -169,7 +169,7 @@ def ratio_matches(
     found = nearest_features(_directions(view1.flat[view1.cells(chosen.points1)]), _directions(view2.flat[candidates]))
     nearest, second = (np.maximum(np.square(apart) / 2, 1e-9) for apart in (found.distances, found.second))
     best = np.argsort(nearest / second, kind="stable")[:count]
-    kept = NearestFeatures(*(column[best] for column in found))
+    kept = NearestFeatures(found.rows[best], found.distances[best], found.second[best])
     return _matches(chosen.select(best), view2, candidates[kept.rows], kept)
 
 

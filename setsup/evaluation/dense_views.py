@@ -98,13 +98,13 @@ class DenseView:
 
     def has_surface(self, cells: Rows) -> Bools:
         """Whether the pixels at the centres of cells show a surface."""
-        shown = self.surface
-        if shown is None and self.xyz is not None:
-            shown = np.isfinite(self.xyz).all(axis=2)
-        if shown is None:
+        if self.surface is None and self.xyz is None:
             return np.ones(len(cells), dtype=np.bool_)
-        x, y = self._nearest(cells)
-        return np.asarray(shown[y, x], dtype=np.bool_)
+        shown = np.isfinite(self.points(cells)).all(axis=1)
+        if self.surface is not None:
+            x, y = self._nearest(cells)
+            shown = np.asarray(self.surface[y, x], dtype=np.bool_)
+        return np.asarray(shown)
 
     def points(self, cells: Rows) -> Reals:
         """Points of the world at the centres of cells, (n, 3); NaN where they are unknown."""

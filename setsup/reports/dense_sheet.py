@@ -75,8 +75,9 @@ def dense_sheet(
     rows: list[list[npt.NDArray[np.uint8]]] = []
     for (view1, view2), both, (points1, points2, right) in zip(views, maps, matches, strict=True):
         chosen = np.unique(np.linspace(0, len(right) - 1, min(shown, len(right))).round().astype(np.int64))
-        nothing = np.zeros(len(chosen))
-        drawn = PixelPairs(points1[chosen], points2[chosen], np.zeros((len(chosen), 3)), nothing, nothing)
+        count = len(chosen)
+        nothing, visible = np.zeros(count, dtype=np.int32), np.zeros(count, dtype=np.uint8)
+        drawn = PixelPairs(points1[chosen], points2[chosen], np.zeros((count, 3)), nothing, visible)
         colors = np.where(right[chosen, None], _RIGHT, _WRONG)
         lines = np.asarray(matches_drawn(view1, view2, drawn, tile=tile, scale=2, colors=colors))
         enlarged = [

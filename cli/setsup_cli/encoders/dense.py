@@ -181,15 +181,15 @@ def _encoders(options: Options, dataset: "Dataset") -> "Iterator[tuple[str, str,
     grid = options.features == "grid"
     for name in dict.fromkeys(options.encoder or ()):
         encoder = open_dense_encoder(name, options.device, grid=grid, seed=options.seed)
-        about = {"encoder": name, "weights": encoder.weights, "features": options.features}
+        source = {"encoder": name, "weights": encoder.weights, "features": options.features}
         maps = _by_encoder(encoder.features, dataset, image_modality(dataset))
-        yield name, f"weights: {encoder.weights}", about, _explained(name, dataset, maps)
+        yield name, f"weights: {encoder.weights}", source, _explained(name, dataset, maps)
     for folder in dict.fromkeys(options.runs or ()):
         run = opened(folder, options.preset)
         trained = load_trained(run, root=options.root, device=options.device)
         trained.seed, trained.dataset = options.seed, dataset
         label = f"{folder}{' (shrunk by --smoke)' if run.preset.shrunk else ''}"
-        about = {"weights": digest_weights(trained.method.state_dict()), "embedding": options.embedding}
+        about: dict[str, Any] = {"weights": digest_weights(trained.method.state_dict()), "embedding": options.embedding}
         described = "; ".join(describe_run(run)).removeprefix(f"{folder}: ")
         yield label, described, about, _explained(label, dataset, _by_run(trained, dataset, options.embedding, label))
 
@@ -248,8 +248,8 @@ def _measure(
 
     overlaps = _overlaps(options.overlaps, dataset, rows)
     pairs = remembered_pairs(dataset, rows)
-    key = stream_key(options.seed, "dense pairs")
-    data = {"dataset": dataset.name, "table": dataset.factors.fingerprint, "rows": rows, "key": int(key)}
+    key = int(stream_key(options.seed, "dense pairs"))
+    data = {"dataset": dataset.name, "table": dataset.factors.fingerprint, "rows": rows, "key": key}
     measured = {}
     with progress(len(encoders) * len(rows), "matching features", "pair") as advance:
         for label, _, about, maps in encoders:

@@ -82,7 +82,7 @@ class RoomMatches:
     @property
     def needs(self) -> tuple[str, ...]:
         """Libraries of its areas and descriptors."""
-        return ("sklearn", "scipy", *(("skimage",) if "daisy" in self.baselines else ()))
+        return ("scipy", *(("skimage",) if "daisy" in self.baselines else ()))
 
     def shrunk(self) -> "RoomMatches":
         """Return the evaluation shrunk to few pixels."""
@@ -160,7 +160,7 @@ class RoomMatches:
             mutual=False,
             instances=self.instances,
         )
-        key = stream_key(self.pair_seed, "pixels of rooms")
+        key = int(stream_key(self.pair_seed, "pixels of rooms"))
         values = measure_pairs(lambda number: _stored_pair(dataset, pairs[number]), pairs, maps, settings, key)
         names = {f"visible: within {limit} px": f"within {limit} px" for limit in _LIMITS}
         return {names.get(name, name): values[name] for name in (*names, "rejection", "instances", "edges")}
@@ -171,7 +171,8 @@ def _stored_pair(dataset: "Dataset", rows: npt.NDArray[np.int64]) -> ViewPair:
     truth = dataset.fetch(rows[0], list(_MODALITIES))
     height, width = truth["status"].shape
     x, y = np.meshgrid(np.arange(width), np.arange(height))
-    pixels, nothing = np.stack([x, y], axis=-1).reshape(-1, 2), np.full((height * width, 3), np.nan)
+    pixels = np.stack([x, y], axis=-1).reshape(-1, 2).astype(np.float64)
+    nothing = np.full((height * width, 3), np.nan)
     status, instances = truth["status"].reshape(-1), truth["instances"]
     found = PixelPairs(pixels, truth["partners"].reshape(-1, 2), nothing, instances.reshape(-1), status)
     edges = edge_pixels(instances, truth["depth"])

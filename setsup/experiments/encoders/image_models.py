@@ -28,7 +28,8 @@ def timm_patches(
 ) -> tuple[Any, Callable[[Tensor, int, int], Tensor], int, tuple[list[float], list[float]], str, int]:
     """What :func:`setsup.experiments.encoders.patch_features.patch_features` needs of a transformer of timm."""
     model, about, weights = _opened(name, dynamic_img_size=True)
-    size, blocks = getattr(getattr(model, "patch_embed", None), "patch_size", None), getattr(model, "blocks", None)
+    size: Any = getattr(getattr(model, "patch_embed", None), "patch_size", None)
+    blocks: Any = getattr(model, "blocks", None)
     if size is None or len(set(size)) != 1 or blocks is None or not hasattr(model, "forward_intermediates"):
         raise SetsupError(
             f"timm:{name} does not divide images into patches of one size; pass a vision transformer, for example "
@@ -36,12 +37,13 @@ def timm_patches(
         )
     model.eval()
     count = len(blocks)
-    given = {"indices": [layer - 1 for layer in layers] or [count - 1], "norm": not layers, "output_fmt": "NCHW"}
+    indices = [layer - 1 for layer in layers] or [count - 1]
+    given = {"indices": indices, "norm": not layers, "output_fmt": "NCHW"}
 
     def patches(images: Tensor, rows: int, columns: int) -> Tensor:
         found: list[Tensor] = model.forward_intermediates(images, intermediates_only=True, **given)
-        by_layer = dict(zip(sorted(set(given["indices"])), found, strict=True))  # timm returns them in ascending order
-        return torch.cat([by_layer[index] for index in given["indices"]], dim=1)
+        by_layer = dict(zip(sorted(set(indices)), found, strict=True))  # timm returns them in ascending order
+        return torch.cat([by_layer[index] for index in indices], dim=1)
 
     normalisation = list(about["mean"]), list(about["std"])
     return model, patches, int(size[0]), normalisation, weights, count

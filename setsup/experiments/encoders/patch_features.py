@@ -117,7 +117,7 @@ def _hub_patches(
         output = model(pixel_values=images, **given)
         chosen = [output.hidden_states[layer] for layer in layers] if layers else [output.last_hidden_state]
         tokens = torch.cat([states[:, -rows * columns :] for states in chosen], dim=2)  # after CLS and registers
-        return tokens.movedim(1, 2).unflatten(2, (rows, columns))
+        return tokens.movedim(1, 2).reshape(len(tokens), -1, rows, columns)
 
     blocks = int(getattr(model.config, "num_hidden_layers", 0))
     return model, patches, patch, (processor.image_mean, processor.image_std), weights, blocks

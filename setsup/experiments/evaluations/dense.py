@@ -45,7 +45,7 @@ __all__ = [
     "summarise",
 ]
 
-Maps = Callable[[Rows], Sequence[npt.NDArray[Any]]]
+Maps = Callable[[Rows], Sequence[npt.NDArray[Any]] | npt.NDArray[Any]]
 """From two rows to the features of their views, (rows, columns, D) each."""
 
 ANGLES = (0, 30, 60, 90, 120)
@@ -91,7 +91,7 @@ class DenseSettings:
 def choose_pixels(where: npt.NDArray[np.bool_], most: int | None, key: int) -> Rows:
     """Numbers of at most so many of the places that are true, drawn by a key; all of them in order for None."""
     places = np.flatnonzero(where)
-    if most is None:
+    if most is None or not len(places):
         return places
     return np.asarray(places[permute(key, len(places), np.arange(min(most, len(places))))])
 
@@ -101,7 +101,7 @@ def measure_pairs(
     rows: Rows,
     maps: Maps,
     settings: DenseSettings,
-    key: int | np.uint64,
+    key: int,
     on_pair: Callable[[int], None] | None = None,
 ) -> dict[str, list[float]]:
     """Measure the features of pairs of views.
@@ -116,7 +116,7 @@ def measure_pairs(
         Features of both views of a pair.
     settings : DenseSettings
         What is measured.
-    key : int or uint64
+    key : int
         Pixels of pair n are drawn with ``fold(key, n)``.
     on_pair : callable, optional
         Called with the number of each pair that was measured.
@@ -152,7 +152,7 @@ def measure_pairs(
 
 
 def _measured(
-    pair: ViewPair, maps: Sequence[npt.NDArray[Any]], settings: DenseSettings, key: Any
+    pair: ViewPair, maps: Sequence[npt.NDArray[Any]] | npt.NDArray[Any], settings: DenseSettings, key: Any
 ) -> tuple[dict[str, float], Reals]:
     """Values of one pair by name, and how well each channel tells edges."""
     view1, view2 = (DenseView(np.asarray(one), size) for one, size in zip(maps, pair.sizes, strict=True))

@@ -84,13 +84,17 @@ def scene_codes(dataset: Dataset, pairs: Rows, scene: Sequence[str] | None = Non
 
     A folder of `setsup render --matches` numbers its pairs; there, scenes are what else both views have in common.
     """
-    names = list(scene or getattr(dataset, "pair_factors", ()))
+    names = list(scene) if scene else _pair_factors(dataset)
     if names == [PAIR]:
         names = _scene_factors(dataset, pairs) or names
     if not names:
         raise SamplerError(f"scene= is required for {dataset.name}; pass the factors in which views of a scene agree")
     codes = np.stack([np.asarray(dataset.factors.codes(name, pairs[:, 0]), np.float64) for name in names], axis=1)
     return np.unique(codes, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _pair_factors(dataset: Any) -> list[str]:
+    return list(getattr(dataset, "pair_factors", ()))
 
 
 def _scene_factors(dataset: Dataset, pairs: Rows) -> list[str]:
@@ -112,15 +116,15 @@ def view_pair(dataset: Any, row1: int, row2: int) -> ViewPair:
     SetsupError where it has no correspondences, or the rows do not share a scene.
     """
     sizes = view_size(dataset, row1), view_size(dataset, row2)
-    windows = [Window(0, 0, *size) for size in sizes]
-    pairs = matched(dataset, row1, row2, *windows, 1.0, 0)
+    window1, window2 = (Window(0, 0, *size) for size in sizes)
+    pairs = matched(dataset, row1, row2, window1, window2, 1.0, 0)
     cameras = [_camera(dataset, row, size) for row, size in zip((row1, row2), sizes, strict=True)]
     angle = float("nan")
     if cameras[0] is not None and cameras[1] is not None:
         angle = _rotation(cameras[0], cameras[1])
     if pairs.sparse:
         return ViewPair((row1, row2), pairs, sizes, angle=angle)
-    back = matched(dataset, row2, row1, windows[1], windows[0], 1.0, 0)
+    back = matched(dataset, row2, row1, window2, window1, 1.0, 0)
     xyz2 = back.xyz.reshape(*sizes[1], 3)
     instances = pairs.instance.reshape(sizes[0])
     known = bool((instances >= 0).any())
@@ -155,7 +159,7 @@ def remembered_pairs(dataset: Any, rows: Rows) -> Callable[[int], ViewPair]:
 
 def _edges(pairs: PixelPairs, size: tuple[int, int], camera: Camera | None, instances: Numbers) -> Bools | None:
     """Edges by instances and depth; None where depth is unknown."""
-    seen = np.isfinite(pairs.xyz).all(axis=1)
+    seen = np.asarray(np.isfinite(pairs.xyz).all(axis=1))
     if camera is None or not seen.any():
         return None
     depth = np.zeros(len(seen))
