@@ -84,6 +84,12 @@ class DenseMatches:
         """Count the matches."""
         return len(self.cells2)
 
+    def select(self, rows: slice | Rows | Bools) -> "DenseMatches":
+        """Take some of the matches."""
+        nearest = NearestFeatures(self.nearest.rows[rows], self.nearest.distances[rows], self.nearest.second[rows])
+        places = self.points1[rows], self.points2[rows], self.cells2[rows]
+        return DenseMatches(*places, self.pixels[rows], self.metres[rows], nearest)
+
 
 def visible_matches(pairs: PixelPairs, view1: DenseView, view2: DenseView) -> DenseMatches:
     """Match pixels of view 1 to the nearest features of all cells of view 2: the protocol ``visible``.

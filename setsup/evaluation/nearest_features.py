@@ -5,24 +5,25 @@ they are compared again by sums of squared differences, so results depend neithe
 product.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Bools, Reals, Rows
 from setsup.errors import DataError
-from setsup.evaluation.distances import slack
 
 __all__ = ["NEAR", "NearestFeatures", "nearest_features"]
 
 NEAR = 1e-5
 """Relative difference of two distances below which a match counts as a near tie."""
 
-_QUERIES = 1024  # that are compared at a time
-_DISTANCES = 1 << 22  # that are kept at a time
-_SHARP = 1e5  # times the slack, above which a squared distance by products is accurate to one in a hundred thousand
+_DISTANCES = 1 << 23  # that are kept at a time
+_CLOSE = 16  # candidates per query, on average, that are compared exactly after products in float32
 _DIFFERENCES = 1 << 22  # numbers of exact differences that are kept at a time
+
+
+_NOTHING = np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
 class NearestFeatures(NamedTuple):
@@ -89,17 +90,11 @@ def nearest_features(queries: npt.ArrayLike, candidates: npt.ArrayLike) -> Neare
                 f"{name} must contain only finite values to search for the nearest ones; check the network that "
                 "computed them"
             )
-    middle = known.mean(axis=0)  # differences of large squares would be rounded
     first, copies = _distinct(known)
-    distinct = known[first]
-    rows, distances, second = np.empty(len(wanted), np.int64), np.empty(len(wanted)), np.empty(len(wanted))
-    for start in range(0, len(wanted), _QUERIES):
-        part = slice(start, start + _QUERIES)
-        found = _two_nearest(wanted[part], distinct, middle)
-        rows[part], distances[part], second[part] = first[found[0]], found[1], found[2]
-        tied = copies[found[0]]
-        second[part][tied] = distances[part][tied]
-    return NearestFeatures(rows, distances, second)
+    rows, distances, second = _two_nearest(wanted, known[first])
+    tied = copies[rows]
+    second[tied] = distances[tied]
+    return NearestFeatures(first[rows], distances, second)
 
 
 def _distinct(features: Reals) -> tuple[Rows, Bools]:
@@ -120,54 +115,74 @@ def _distinct(features: Reals) -> tuple[Rows, Bools]:
     return first[ascending].astype(np.int64), copies[ascending]
 
 
-def _two_nearest(queries: Reals, candidates: Reals, middle: Reals) -> tuple[Rows, Reals, Reals]:
+def _two_nearest(queries: Reals, candidates: Reals) -> tuple[Rows, Reals, Reals]:
     """Rows and distances of the nearest candidates, and distances of the second nearest, of distinct candidates."""
-    wanted, known = queries - middle, candidates - middle
-    lengths, own = np.square(known).sum(axis=1), np.square(wanted).sum(axis=1)
-    # two columns: the nearest and the second nearest so far, by products
-    least, rows = np.full((len(wanted), 2), np.inf), np.zeros((len(wanted), 2), dtype=np.int64)
-    step = max(1, _DISTANCES // max(len(wanted), 1))
-    held = np.empty((len(wanted), min(step, len(known))))
-    every = np.arange(len(wanted))
-    for start in range(0, len(known), step):
-        part = known[start : start + step]
-        apart = held if len(part) == held.shape[1] else np.empty((len(wanted), len(part)))
-        np.matmul(wanted, part.T, out=apart)
-        apart *= -2
-        apart += lengths[start : start + step]
-        values, places = [least], [rows]
-        for _ in range(min(2, len(part))):
-            nearest = apart.argmin(axis=1)
-            values.append(apart[every, nearest][:, None])
-            places.append(nearest[:, None] + start)
-            apart[every, nearest] = np.inf
-        merged, named = np.concatenate(values, axis=1), np.concatenate(places, axis=1)
-        order = np.argsort(merged, axis=1, kind="stable")[:, :2]
-        least, rows = np.take_along_axis(merged, order, axis=1), np.take_along_axis(named, order, axis=1)
-    distances = np.sqrt(np.square(queries - candidates[rows[:, 0]]).sum(axis=1))
-    second = np.sqrt(np.square(queries - candidates[rows[:, 1]]).sum(axis=1))
-    if len(candidates) == 1:
-        return rows[:, 0], distances, np.full(len(queries), np.inf)
-    unsure = slack(wanted, known)
-    doubtful = (least[:, 1] - least[:, 0] <= unsure) | (least[:, 1] + own <= _SHARP * unsure)
-    best = rows[:, 0].copy()
-    again, step = np.flatnonzero(doubtful), max(1, _DISTANCES // len(known))
-    for start in range(0, len(again), step):
-        some = again[start : start + step]
-        within = lengths - 2 * (wanted[some] @ known.T) <= (least[some, 1] + unsure[some])[:, None]
-        for query, close in zip(some.tolist(), map(np.flatnonzero, within), strict=True):
-            exact = _exact(queries[query], candidates, close)
-            at = int(exact.argmin())
-            best[query], distances[query] = close[at], np.sqrt(exact[at])
-            exact[at] = np.inf
-            second[query] = np.sqrt(exact.min())
-    return best, distances, second
+    middle = candidates.mean(axis=0)  # differences of large squares would be rounded
+    known, wanted = candidates - middle, queries - middle
+    scale = float(np.sqrt(np.einsum("ij,ij->i", known, known).max())) or 1.0
+    known /= scale  # at most of length 1, so that no square overflows
+    wanted /= scale
+    rows, distances, second = np.empty(len(queries), np.int64), np.empty(len(queries)), np.empty(len(queries))
+    small, large = _Products(known.astype(np.float32)), None
+    step = max(1, _DISTANCES // len(candidates))
+    for start in range(0, len(queries), step):
+        part = slice(start, start + step)
+        pairs = small.close(wanted[part], _CLOSE)
+        if not len(pairs[0]):  # float32 leaves too much open
+            large = large or _Products(known)
+            pairs = large.close(wanted[part])
+        apart = _exact(queries[part], candidates, *pairs)
+        order = np.lexsort((pairs[1], apart, pairs[0]))  # by query, then by distance, then by row
+        starts = np.searchsorted(pairs[0][order], np.arange(len(wanted[part])))
+        rows[part], distances[part] = pairs[1][order[starts]], apart[order[starts]]
+        second[part] = apart[order[starts + 1]] if len(candidates) > 1 else np.inf
+    return rows, distances, second
 
 
-def _exact(query: Reals, candidates: Reals, rows: Rows) -> Reals:
-    """Squared distances of a query to some candidates, by differences."""
+class _Products:
+    """Squared distances of candidates of at most length 1 by products of matrices, in one type of numbers."""
+
+    def __init__(self, candidates: npt.NDArray[Any]) -> None:
+        self._turned = np.ascontiguousarray(candidates.T)
+        self._lengths = np.square(candidates).sum(axis=1)
+        self._held = np.empty((0, len(candidates)), dtype=candidates.dtype)
+
+    def close(self, queries: Reals, most: int | None = None) -> tuple[Rows, Rows]:
+        """Pairs of a query and a candidate that contain the two nearest candidates of each query, by query.
+
+        Empty where they are more than so many per query on average, or a query is out of the range of the type.
+        """
+        size, kind = self._turned.shape[0], self._held.dtype
+        with np.errstate(over="ignore"):
+            wanted = queries.astype(kind)
+        lengths = np.sqrt(np.square(queries).sum(axis=1))
+        if not (lengths < 1e15).all() and kind == np.float32:
+            return _NOTHING
+        if len(self._held) < len(wanted):
+            self._held = np.empty((len(wanted), self._turned.shape[1]), dtype=kind)
+        apart = self._held[: len(wanted)]
+        np.matmul(wanted * kind.type(-2), self._turned, out=apart)
+        apart += self._lengths
+        every = np.arange(len(wanted))
+        nearest = apart.argmin(axis=1)
+        least = apart[every, nearest].copy()
+        apart[every, nearest] = np.inf
+        second = apart.min(axis=1) if apart.shape[1] > 1 else least
+        apart[every, nearest] = least
+        # twice the bound of the error of a product of D terms, of the rounding of its factors, and of the sum
+        unsure = 4 * (size + 8) * float(np.finfo(kind).eps) / 2 * (lengths + 1)
+        most_apart = np.nextafter((second + unsure).astype(kind), kind.type(np.inf))
+        pairs = np.divmod(np.flatnonzero(apart <= most_apart[:, None]), apart.shape[1])
+        if most is not None and len(pairs[0]) > most * len(wanted):
+            return _NOTHING
+        return pairs[0].astype(np.int64), pairs[1].astype(np.int64)
+
+
+def _exact(queries: Reals, candidates: Reals, query: Rows, row: Rows) -> Reals:
+    """Distances of pairs, by differences."""
+    apart = np.empty(len(query))
     step = max(1, _DIFFERENCES // candidates.shape[1])
-    parts = [
-        np.square(query - candidates[rows[start : start + step]]).sum(axis=1) for start in range(0, len(rows), step)
-    ]
-    return np.concatenate(parts)
+    for start in range(0, len(query), step):
+        part = slice(start, start + step)
+        apart[part] = np.square(queries[query[part]] - candidates[row[part]]).sum(axis=1)
+    return np.sqrt(apart)

@@ -221,7 +221,7 @@ def _explained(label: str, dataset: "Dataset", maps: "Maps") -> "Maps":
 
     def explained(rows: npt.NDArray[np.int64]) -> Sequence[npt.NDArray[Any]]:
         try:
-            return maps(rows)
+            return list(maps(rows))
         except SetsupError:
             raise
         except (RuntimeError, ValueError, LookupError) as error:

@@ -69,7 +69,7 @@ def _sheet(
     views, features, matches, captions = [], [], [], []
     for number, pair in enumerate(pairs):
         rows = np.array(pair.rows)
-        both = maps(rows)
+        both = list(maps(rows))
         view1, view2 = (DenseView(np.asarray(one), size) for one, size in zip(both, pair.sizes, strict=True))
         seen = pair.pairs.select(np.sort(choose_pixels(pair.pairs.visible, _QUERIES, number)))
         found = visible_matches(seen, view1, view2)

@@ -27,7 +27,6 @@ from setsup.evaluation.dense import (
     visible_matches,
 )
 from setsup.evaluation.dense_views import DenseView
-from setsup.evaluation.nearest_features import nearest_features
 from setsup.evaluation.pixels import separation
 from setsup.experiments.evaluations.view_pairs import ViewPair
 from setsup.random import fold, permute
@@ -157,21 +156,20 @@ def _measured(
     """Values of one pair by name, and how well each channel tells edges."""
     view1, view2 = (DenseView(np.asarray(one), size) for one, size in zip(maps, pair.sizes, strict=True))
     view2 = DenseView(view2.features, view2.size, pair.xyz2, pair.surface2)
-    seen, hidden = (
-        pair.pairs.select(choose_pixels(pair.pairs.status == status, settings.queries, int(fold(key, int(status)))))
-        for status in (Status.VISIBLE, Status.OCCLUDED)
-    )
     values: dict[str, float] = {}
     if "visible" in settings.protocols:
-        found = visible_matches(seen, view1, view2)
+        seen, hidden = (
+            choose_pixels(pair.pairs.status == status, settings.queries, int(fold(key, int(status))))
+            for status in (Status.VISIBLE, Status.OCCLUDED)
+        )
+        every = visible_matches(pair.pairs.select(np.concatenate([seen, hidden])), view1, view2)
+        found = every.select(slice(len(seen)))  # of occluded pixels, only the distances mean something
         values |= _recalls("visible", found, settings, strict=False)
         if settings.mutual:
             back = mutual_matches(found, view1, view2) if len(found) else np.zeros(0, dtype=np.bool_)
             values["visible: mutual"] = float(back.mean()) if len(found) else math.nan
             values |= _shares("visible, mutual", found.pixels[back], found.metres[back], settings, strict=False)
-        lost = nearest_features(view1.flat[view1.cells(hidden.points1)], view2.flat).distances
-        distances = np.concatenate([found.nearest.distances, lost])
-        values["rejection"] = separation(distances, np.arange(len(distances)) >= len(found))
+        values["rejection"] = separation(every.nearest.distances, np.arange(len(every)) >= len(seen))
     if "ratio" in settings.protocols:
         best = ratio_matches(pair.pairs, view1, view2, count=settings.matches, step=settings.step)
         values |= _recalls("ratio", best, settings, strict=True)
