@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from setsup.samplers import Draw, OverlapSampler, Sampler
     from setsup.samplers.overlap.table import OverlapTable
 
-__all__ = ["Options", "run", "subcommand"]
+__all__ = ["Options", "matched_by", "run", "subcommand"]
 
 _HELP = """\
 Two views of a scene for each draw, and lines between pixels that show the same point. Pixels are matched by the first
@@ -84,7 +84,7 @@ def run(options: Options) -> int:
     from setsup.correspondence.matching import Window, find_match, matched, view_size
     from setsup.reports import describe_pairs
 
-    way = _way(find_match(dataset))
+    way = matched_by(find_match(dataset))
     by_overlap: OverlapSampler | None = None
     notes: list[str] = []
     with advised_for_command({name: f"--{name}" for name in _OPTIONS} | {"overlaps": "--overlap"}):
@@ -137,7 +137,7 @@ def _check_name(name: str) -> None:
     )
 
 
-def _way(match: "Match") -> str:
+def matched_by(match: "Match") -> str:
     """How pixels are matched."""
     ways = {
         "given": "the dataset",

@@ -12,10 +12,21 @@ if TYPE_CHECKING:
     from setsup.evaluation.accuracy_by_group import GroupAccuracy, group_accuracy
     from setsup.evaluation.agreement import Retrieved, accuracy, matches, mean_average_precision, precision, vote
     from setsup.evaluation.batched.sgd_probes import NetworkProbes, network_probes
+    from setsup.evaluation.dense import (
+        DenseMatches,
+        edge_separations,
+        instance_separation,
+        mutual_matches,
+        ratio_matches,
+        recall_within,
+        visible_matches,
+    )
+    from setsup.evaluation.dense_views import DenseView
     from setsup.evaluation.information import Information, noise_scale
     from setsup.evaluation.invariance import DeepProbes, deep_probes, landmark_error
     from setsup.evaluation.linear import LinearProbe, linear_classifier, linear_regression
     from setsup.evaluation.maps import tsne_map, umap_map
+    from setsup.evaluation.nearest_features import NearestFeatures, nearest_features
     from setsup.evaluation.neighbours import neighbour_information
     from setsup.evaluation.one_shot import one_shot_accuracy
     from setsup.evaluation.orbits import (
@@ -60,12 +71,15 @@ __all__ = [
     "Classified",
     "Components",
     "DeepProbes",
+    "DenseMatches",
+    "DenseView",
     "Distances",
     "Explicitness",
     "GroupAccuracy",
     "InfoMEC",
     "Information",
     "LinearProbe",
+    "NearestFeatures",
     "NearestPixels",
     "NetworkProbes",
     "OrbitDistances",
@@ -91,11 +105,13 @@ __all__ = [
     "draw_parts",
     "draw_resamples",
     "edge_pixels",
+    "edge_separations",
     "explicitness",
     "factor_vae",
     "group_accuracy",
     "identity_retrieval",
     "infomec",
+    "instance_separation",
     "landmark_error",
     "linear_classifier",
     "linear_regression",
@@ -105,8 +121,10 @@ __all__ = [
     "mig",
     "mine",
     "modularity",
+    "mutual_matches",
     "mutual_pixels",
     "nearest",
+    "nearest_features",
     "nearest_pixels",
     "neighbour_information",
     "network_probes",
@@ -119,6 +137,8 @@ __all__ = [
     "precision",
     "principal_components",
     "probe_information",
+    "ratio_matches",
+    "recall_within",
     "ridge_probe",
     "sap",
     "segmentation_scores",
@@ -128,6 +148,7 @@ __all__ = [
     "umap_map",
     "verification_auc",
     "view_information",
+    "visible_matches",
     "vote",
     "within_set_variance",
 ]
@@ -136,6 +157,17 @@ if not TYPE_CHECKING:
     _HOMES = {
         "agreement": ("Retrieved", "accuracy", "matches", "mean_average_precision", "precision", "vote"),
         "accuracy_by_group": ("GroupAccuracy", "group_accuracy"),
+        "dense": (
+            "DenseMatches",
+            "edge_separations",
+            "instance_separation",
+            "mutual_matches",
+            "ratio_matches",
+            "recall_within",
+            "visible_matches",
+        ),
+        "dense_views": ("DenseView",),
+        "nearest_features": ("NearestFeatures", "nearest_features"),
         "information": ("Information", "noise_scale"),
         "linear": ("LinearProbe", "linear_classifier", "linear_regression"),
         "maps": ("tsne_map", "umap_map"),

@@ -91,7 +91,7 @@ def nearest_features(queries: npt.ArrayLike, candidates: npt.ArrayLike) -> Neare
                 "computed them"
             )
     first, copies = _distinct(known)
-    rows, distances, second = _two_nearest(wanted, known[first])
+    rows, distances, second = _two_nearest(wanted, known if len(first) == len(known) else known[first])
     tied = copies[rows]
     second[tied] = distances[tied]
     return NearestFeatures(first[rows], distances, second)
@@ -143,7 +143,7 @@ class _Products:
     """Squared distances of candidates of at most length 1 by products of matrices, in one type of numbers."""
 
     def __init__(self, candidates: npt.NDArray[Any]) -> None:
-        self._turned = np.ascontiguousarray(candidates.T)
+        self._candidates = candidates
         self._lengths = np.square(candidates).sum(axis=1)
         self._held = np.empty((0, len(candidates)), dtype=candidates.dtype)
 
@@ -152,27 +152,27 @@ class _Products:
 
         Empty where they are more than so many per query on average, or a query is out of the range of the type.
         """
-        size, kind = self._turned.shape[0], self._held.dtype
+        (count, size), kind = self._candidates.shape, self._held.dtype
         with np.errstate(over="ignore"):
             wanted = queries.astype(kind)
         lengths = np.sqrt(np.square(queries).sum(axis=1))
         if not (lengths < 1e15).all() and kind == np.float32:
             return _NOTHING
         if len(self._held) < len(wanted):
-            self._held = np.empty((len(wanted), self._turned.shape[1]), dtype=kind)
+            self._held = np.empty((len(wanted), count), dtype=kind)
         apart = self._held[: len(wanted)]
-        np.matmul(wanted * kind.type(-2), self._turned, out=apart)
+        np.matmul(wanted * kind.type(-2), self._candidates.T, out=apart)
         apart += self._lengths
         every = np.arange(len(wanted))
         nearest = apart.argmin(axis=1)
         least = apart[every, nearest].copy()
         apart[every, nearest] = np.inf
-        second = apart.min(axis=1) if apart.shape[1] > 1 else least
+        second = apart.min(axis=1) if count > 1 else least
         apart[every, nearest] = least
         # twice the bound of the error of a product of D terms, of the rounding of its factors, and of the sum
         unsure = 4 * (size + 8) * float(np.finfo(kind).eps) / 2 * (lengths + 1)
         most_apart = np.nextafter((second + unsure).astype(kind), kind.type(np.inf))
-        pairs = np.divmod(np.flatnonzero(apart <= most_apart[:, None]), apart.shape[1])
+        pairs = np.divmod(np.flatnonzero(apart <= most_apart[:, None]), count)
         if most is not None and len(pairs[0]) > most * len(wanted):
             return _NOTHING
         return pairs[0].astype(np.int64), pairs[1].astype(np.int64)

@@ -214,6 +214,9 @@ def separations(values: npt.NDArray[Any], truths: Bools) -> Reals:
     areas = np.empty(values.shape[1])
     for column, numbers in enumerate(np.ascontiguousarray(values.T)):
         true, other = np.sort(numbers[truths]), np.sort(numbers[~truths])
-        below = int(np.searchsorted(other, true, "left").sum()) + int(np.searchsorted(other, true, "right").sum())
-        areas[column] = below / (2 * count * len(other))  # equal values count half
+        below = np.searchsorted(other, true, "left")
+        twice = 2 * int(below.sum())
+        if (other[np.minimum(below, len(other) - 1)] == true).any():  # equal values count half
+            twice = int(below.sum()) + int(np.searchsorted(other, true, "right").sum())
+        areas[column] = twice / (2 * count * len(other))
     return areas

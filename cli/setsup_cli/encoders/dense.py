@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError, advised_for_command, require_modules
 from setsup.files.expand_user import expanded
+from setsup_cli.dataset_pairs import matched_by
 from setsup_cli.encoders.dense_files import write_results
 from setsup_cli.encoders.options import DatasetName, Embedding, OwnPreset, open_data
 from setsup_cli.output import say, say_prose, show_json, show_table
@@ -239,6 +240,7 @@ def _measure(
     encoders: "Sequence[tuple[str, str, dict[str, Any], Maps]]",
 ) -> "tuple[DenseResults, Callable[[int], ViewPair]]":
     """Results, and what is true of a pair by its number."""
+    from setsup.correspondence.matching import find_match
     from setsup.experiments.evaluations.dense import describe_settings, measure_pairs
     from setsup.experiments.evaluations.dense_results import DenseResults
     from setsup.experiments.evaluations.view_pairs import remembered_pairs, scene_codes
@@ -267,6 +269,7 @@ def _measure(
         about={
             "dataset": dataset.name,
             "split": options.split,
+            "matched_by": matched_by(find_match(dataset)),
             "features": options.features,
             "seed": options.seed,
         },
@@ -290,7 +293,9 @@ def _overlaps(path: Path | None, dataset: "Dataset", rows: npt.NDArray[np.int64]
     table = OverlapTable.open(expanded(path))
     table.check_dataset(dataset.factors)
     found = table.find(rows[:, 0], rows[:, 1])
-    return np.where(found >= 0, table.overlap[np.maximum(found, 0)], np.nan).tolist() if len(table) else []
+    overlaps = np.full(len(rows), np.nan)
+    overlaps[found >= 0] = table.overlap[found[found >= 0]]
+    return list(map(float, overlaps))
 
 
 def _lines(results: "DenseResults") -> list[str]:
@@ -299,8 +304,9 @@ def _lines(results: "DenseResults") -> list[str]:
     queries = "all" if results.settings.queries is None else f"up to {results.settings.queries:,}"
     features = "interpolated to pixels" if results.about["features"] == "pixels" else "at patches, matched at centres"
     lines = [
-        f"{count:,} pairs of views of {scenes:,} scenes of {results.about['dataset']}, {queries} visible pixels of "
-        f"each; features of patches: {features}; ± standard deviation of the means of scenes"
+        f"{count:,} pairs of views of {scenes:,} scenes of {results.about['dataset']}, pixels matched by "
+        f"{results.about['matched_by']}, {queries} visible pixels of each; features of patches: {features}; "
+        "± standard deviation of the means of scenes"
     ]
     known = sum(overlap == overlap for overlap in results.overlaps)
     if 0 < known < count:

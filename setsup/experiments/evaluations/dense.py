@@ -133,7 +133,20 @@ def measure_pairs(
     Raises
     ------
     DataError
-        When a map is not (rows, columns, D).
+        When a map is not (rows, columns, D), or its numbers are not finite.
+
+    Examples
+    --------
+    >>> from setsup.experiments.evaluations.view_pairs import draw_view_pairs, view_pair
+    >>> from setsup.rendered.dataset import RenderedDataset
+    >>> from setsup.scenes.recipes import Shapes3D
+    >>> shapes = RenderedDataset(Shapes3D(size=(24, 32)))
+    >>> rows = draw_view_pairs(shapes, 2, seed=0)
+    >>> pairs = [view_pair(shapes, *two) for two in rows.tolist()]
+    >>> features = np.random.default_rng(0).normal(size=(2, 24, 32, 8))
+    >>> values = measure_pairs(pairs, rows, lambda two: features, DenseSettings(), key=0)
+    >>> len(values["visible: within 5 px"]), max(values["visible: within 1 px"]) < 0.1
+    (2, True)
 
     """
     values: dict[str, list[float]] = {}

@@ -64,9 +64,39 @@ def draw_view_pairs(
     scene: str | Sequence[str] | None = None,
     where: str | None = None,
 ) -> Rows:
-    """Draw rows (n, 2) of pairs of views of one scene, no two of the same rows, each of another scene if possible.
+    """Draw pairs of views of one scene; no two pairs have the same rows.
 
-    At most `count`: fewer where so many draws of :class:`~setsup.correspondence.PixelPairSampler` repeat.
+    Parameters
+    ----------
+    dataset : Dataset
+        Whose factors say which rows share a scene.
+    count : int
+        Pairs at most. There are fewer where draws of a :class:`~setsup.correspondence.PixelPairSampler` repeat: 20
+        draws per pair are tried.
+    seed : int
+        Of the sampler.
+    scene : str or list of str, optional
+        Factors in which the views of a scene agree; those of the dataset (``pair_factors``) by default.
+    where : str, optional
+        Expression that drawn rows satisfy.
+
+    Returns
+    -------
+    (n, 2) int64
+        Rows of view 1 and view 2.
+
+    Raises
+    ------
+    SamplerError, FactorError
+        When nothing says what a scene is, or no scene has two views.
+
+    Examples
+    --------
+    >>> from setsup.rendered.dataset import RenderedDataset
+    >>> from setsup.scenes.recipes import Shapes3D
+    >>> draw_view_pairs(RenderedDataset(Shapes3D(size=(24, 32))), 3, seed=0).shape
+    (3, 2)
+
     """
     sampler = PixelPairSampler(dataset, scene, pairs=1, seed=seed, where=where)
     drawn: dict[tuple[int, ...], None] = {}
@@ -111,9 +141,36 @@ def _scene_factors(dataset: Dataset, pairs: Rows) -> list[str]:
 
 
 def view_pair(dataset: Any, row1: int, row2: int) -> ViewPair:
-    """Match two views in the way that the dataset has, as :func:`setsup.correspondence.matching.matched` does.
+    """Match two views in the way that the dataset has.
 
-    SetsupError where it has no correspondences, or the rows do not share a scene.
+    The first of these: its method ``pixel_pairs``; its scenes; the partners that it stores, if the rows are one of its
+    pairs; its depth; the tracks of a COLMAP model.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Such as a folder of ``setsup render --matches``.
+    row1, row2 : int
+        View 1 and view 2.
+
+    Returns
+    -------
+    ViewPair
+
+    Raises
+    ------
+    SetsupError
+        When the dataset has no correspondences, its images differ in size, or the rows do not share a scene.
+
+    Examples
+    --------
+    >>> from setsup.rendered.dataset import RenderedDataset
+    >>> from setsup.scenes.recipes import Shapes3D
+    >>> shapes = RenderedDataset(Shapes3D(size=(24, 32)))
+    >>> pair = view_pair(shapes, *draw_view_pairs(shapes, 1, seed=0)[0].tolist())
+    >>> len(pair.pairs), pair.xyz2.shape, 0 < pair.angle < 180
+    (768, (24, 32, 3), True)
+
     """
     sizes = view_size(dataset, row1), view_size(dataset, row2)
     window1, window2 = (Window(0, 0, *size) for size in sizes)
