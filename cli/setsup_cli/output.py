@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "console",
+    "finite",
     "output_errors",
     "say",
     "say_licence",
@@ -79,7 +80,7 @@ def say_licence(licence: Mapping[str, str | None]) -> None:
 
 def show_json(value: Any) -> None:
     """Print one JSON value: numbers that are not finite as null, characters that cannot be encoded as escapes."""
-    dumps = partial(json.dumps, _finite(value), indent=2, allow_nan=False)
+    dumps = partial(json.dumps, finite(value), indent=2, allow_nan=False)
     text = dumps(ensure_ascii=False)
     say(text if is_encodable(text) else dumps())
 
@@ -93,11 +94,12 @@ def show_result(as_json: bool, about: Mapping[str, Any], lines: Iterable[str]) -
         say(line)
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """A JSON value whose numbers that are not finite are null."""
     if isinstance(value, Mapping):
-        return {key: _finite(inner) for key, inner in value.items()}
+        return {key: finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
+        return [finite(inner) for inner in value]
     return None if isinstance(value, float) and not isfinite(value) else value
 
 

@@ -288,7 +288,7 @@ def _overlaps(path: Path | None, dataset: "Dataset", rows: npt.NDArray[np.int64]
     """The overlap of view 1 with view 2 of each pair; NaN where the table has none."""
     if path is None:
         return [float("nan")] * len(rows)
-    from setsup.samplers.partners.overlap_table import OverlapTable
+    from setsup.samplers.overlap.table import OverlapTable
 
     table = OverlapTable.open(expanded(path))
     table.check_dataset(dataset.factors)

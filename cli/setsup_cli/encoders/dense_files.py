@@ -5,10 +5,11 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from setsup_cli.output import finite
 from setsup_cli.output_paths import write_file, write_image
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def write_results(
     folder.mkdir(parents=True, exist_ok=True)
     numbers = range(min(drawn, len(results.rows)))
     sheets = {label: _sheet(label, results, dataset, [pairs(at) for at in numbers], of) for label, of in maps.items()}
-    text = json.dumps(_finite(results.to_dict()), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(finite(results.to_dict()), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     files = {
         "index.html": dense_page(results, sheets, lines).encode(),
         "results.csv": results.to_csv().encode(),
@@ -83,12 +84,3 @@ def _sheet(
         f"{label}\n{results.about['dataset']}; right: within {_RIGHT} px of the true place; {_QUERIES} visible pixels"
     )
     return dense_sheet(views, features, matches, title, captions)
-
-
-def _finite(value: Any) -> Any:
-    """Numbers that are not finite as null."""
-    if isinstance(value, Mapping):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,8 +1,8 @@
 """Frozen encoders that setsup did not train, usable wherever evaluations take a trained method.
 
-:func:`open_encoder` reads one by its name, :func:`open_dense_encoder` one of pixels; :func:`encoder_run` gives it a dataset, as a
+:func:`open_encoder` reads one by its name; :func:`encoder_run` gives it a dataset, as a
 :class:`~setsup.experiments.TrainedRun` that every evaluation works on; :class:`FactorKnowledge` measures what an
-encoder knows about each factor.
+encoder knows about each factor. :func:`open_dense_encoder` reads one of pixels.
 """
 
 # ruff: noqa: E402

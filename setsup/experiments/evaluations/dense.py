@@ -184,7 +184,9 @@ def _measured(
             values |= _shares("visible, mutual", found.pixels[back], found.metres[back], settings, strict=False)
         values["rejection"] = separation(every.nearest.distances, np.arange(len(every)) >= len(seen))
     if "ratio" in settings.protocols:
-        best = ratio_matches(pair.pairs, view1, view2, count=settings.matches, step=settings.step)
+        best = None
+        if view2.has_surface(view2.grid(settings.step)).any():
+            best = ratio_matches(pair.pairs, view1, view2, count=settings.matches, step=settings.step)
         values |= _recalls("ratio", best, settings, strict=True)
     edges = np.full(view1.features.shape[2], np.nan)
     values["instances"] = math.nan
@@ -196,14 +198,15 @@ def _measured(
     return values, edges
 
 
-def _recalls(protocol: str, found: DenseMatches, settings: DenseSettings, *, strict: bool) -> dict[str, float]:
-    """Recall, the number of matches, and the share of near ties."""
-    ties = found.nearest.near_ties
-    about = {
-        f"{protocol}: matches": float(len(found)),
-        f"{protocol}: near ties": float(ties.mean()) if len(ties) else 0,
-    }
-    return _shares(protocol, found.pixels, found.metres, settings, strict=strict) | about
+def _recalls(protocol: str, found: DenseMatches | None, settings: DenseSettings, *, strict: bool) -> dict[str, float]:
+    """Recall, the number of matches, and the share of near ties; None where nothing can be matched."""
+    nothing = np.zeros(0)
+    pixels, metres, ties = (nothing, nothing, nothing)
+    if found is not None:
+        pixels, metres, ties = found.pixels, found.metres, found.nearest.near_ties
+    about = {f"{protocol}: matches": float(len(pixels))}
+    about[f"{protocol}: near ties"] = float(ties.mean()) if len(ties) else math.nan
+    return _shares(protocol, pixels, metres, settings, strict=strict) | about
 
 
 def _shares(name: str, pixels: Reals, metres: Reals, settings: DenseSettings, *, strict: bool) -> dict[str, float]:

@@ -226,7 +226,7 @@ def _edges(pairs: PixelPairs, size: tuple[int, int], camera: Camera | None, inst
 
 def _camera(dataset: Any, row: int, size: tuple[int, int]) -> Camera | None:
     if hasattr(dataset, "camera") or {"pose", "intrinsics"} <= set(dataset.modalities):
-        return row_camera(dataset, row, size)
+        return row_camera(dataset, row, size, pinhole=False)  # only its rotation, and depth along its axis
     return None
 
 
