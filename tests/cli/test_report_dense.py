@@ -142,6 +142,7 @@ def test_photographs_of_planes_have_neither_metres_nor_angles(setsup: Run, homog
     [
         (["shapes3d-procedural"], "pass folders of runs, or --encoder ENCODER"),
         (["shapes3d-procedural", "--encoder", "colors"], "has no pixel correspondences"),
+        (["shapes3d-procedural", "--encoder", "colors", "--spread", "shap"], "did you mean 'shape'"),
         (["shapes3d-procedural", "--encoder", "colors", "-n", 0], "--pairs must be 1 or more, not 0"),
         (["shapes3d-procedural", "--encoder", "colors", "--queries", "many"], "--queries must be a number of pixels"),
     ],

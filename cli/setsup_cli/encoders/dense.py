@@ -12,7 +12,7 @@ from setsup.errors import DataError, SetsupError, advised_for_command, require_m
 from setsup.files.expand_user import expanded
 from setsup_cli.dataset_pairs import matched_by
 from setsup_cli.encoders.dense_files import write_results
-from setsup_cli.encoders.options import DatasetName, Embedding, OwnPreset, open_data
+from setsup_cli.encoders.options import DatasetName, Embedding, OwnPreset, check_named, open_data
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.output_paths import Force
 from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Image, Kinds, Root, Source, Split
@@ -67,6 +67,14 @@ class Options(Common):
     scene: Annotated[
         tuple[str, ...] | None,
         declared("FACTOR ...", "Factors in which the views of a scene agree.", "those of a rendering or a capture"),
+    ] = None
+    spread: Annotated[
+        tuple[str, ...] | None,
+        declared(
+            "FACTOR ...",
+            "Factors whose combinations are the scenes over which ± is taken, such as room.",
+            "all that both views have in common",
+        ),
     ] = None
     where: Annotated[str | None, declared("EXPRESSION", "Draw only rows that satisfy an expression.")] = None
     pairs: Annotated[int, declared("N", "Number of pairs of views at most.", alias="-n")] = 200
@@ -124,6 +132,7 @@ def run(options: Options) -> int:
     )
     dataset, _ = open_data(source)
     image_modality(dataset)  # raises what is wrong, before anything is computed
+    check_named([*(split_names(options.scene) or ()), *(split_names(options.spread) or ())], dataset, source)
     rows = _rows(options, dataset)
     encoders = list(_encoders(options, dataset))  # all, before anything is measured
     results, pairs = _measure(options, dataset, rows, settings, encoders)
@@ -248,6 +257,7 @@ def _measure(
     from setsup.progress import progress
     from setsup.random import stream_key
 
+    spread = split_names(options.spread) or split_names(options.scene)
     overlaps = _overlaps(options.overlaps, dataset, rows)
     pairs = remembered_pairs(dataset, rows)
     key = int(stream_key(options.seed, "dense pairs"))
@@ -275,7 +285,7 @@ def _measure(
         },
         settings=settings,
         rows=[(first, second) for first, second in rows.tolist()],
-        scenes=scene_codes(dataset, rows, split_names(options.scene)).tolist(),
+        scenes=scene_codes(dataset, rows, spread).tolist(),
         angles=[pairs(number).angle for number in range(len(rows))],
         overlaps=overlaps,
         measured=measured,

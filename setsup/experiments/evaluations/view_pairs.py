@@ -109,22 +109,20 @@ def draw_view_pairs(
     return np.array(list(drawn), dtype=np.int64).reshape(-1, 2)
 
 
-def scene_codes(dataset: Dataset, pairs: Rows, scene: Sequence[str] | None = None) -> Rows:
-    """Number the scenes of pairs (n, 2) of rows, (n,) int64: pairs of views of one scene have the same number.
+def scene_codes(dataset: Dataset, pairs: Rows, names: Sequence[str] | None = None) -> Rows:
+    """Number the scenes of pairs (n, 2) of rows, (n,) int64: the combinations of some factors in view 1.
 
-    A folder of `setsup render --matches` numbers its pairs; there, scenes are what else both views have in common.
+    By default those of the scenes of a recipe, or in which the views of a scene agree. Of a folder of `setsup render
+    --matches`, which numbers its pairs, they are all others in which both views of each pair agree.
     """
-    names = list(scene) if scene else _pair_factors(dataset)
-    if names == [PAIR]:
-        names = _scene_factors(dataset, pairs) or names
-    if not names:
+    recipe = getattr(dataset, "recipe", None)
+    chosen = list(names or getattr(recipe, "scene_factors", None) or getattr(dataset, "pair_factors", ()))
+    if chosen == [PAIR]:
+        chosen = _scene_factors(dataset, pairs) or chosen
+    if not chosen:
         raise SamplerError(f"scene= is required for {dataset.name}; pass the factors in which views of a scene agree")
-    codes = np.stack([np.asarray(dataset.factors.codes(name, pairs[:, 0]), np.float64) for name in names], axis=1)
+    codes = np.stack([np.asarray(dataset.factors.codes(name, pairs[:, 0]), np.float64) for name in chosen], axis=1)
     return np.unique(codes, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-
-
-def _pair_factors(dataset: Any) -> list[str]:
-    return list(getattr(dataset, "pair_factors", ()))
 
 
 def _scene_factors(dataset: Dataset, pairs: Rows) -> list[str]:
