@@ -69,7 +69,7 @@ class RoomMatches:
 
     """
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2  # of equal distances, the first pixel counts
 
     pairs: int = 200
     queries: int = 1024

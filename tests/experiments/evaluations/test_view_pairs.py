@@ -91,3 +91,64 @@ def test_sparse_pairs_have_recall_and_neither_rejection_nor_metres() -> None:
     assert values["visible: matches"] == [25.0]
     for name in ("visible: within 2 cm", "rejection", "instances", "edges"):
         assert np.isnan(values[name]).all()
+
+
+@pytest.mark.parametrize("case", range(10))
+def test_values_of_a_pair_are_those_of_loops(case: int) -> None:
+    dice = np.random.default_rng(case)
+    y, x = np.mgrid[:7, :9].reshape(2, -1)
+    status = dice.integers(0, 4, 63).astype(np.uint8)
+    points2 = dice.uniform(0, 8, (63, 2))
+    xyz, xyz2 = dice.normal(0, 0.02, (63, 3)), dice.normal(0, 0.02, (6, 10, 3))
+    xyz[status == Status.NO_SURFACE] = np.nan
+    pairs = PixelPairs(np.stack([x, y], 1), points2, xyz, np.zeros(63), status)
+    edges = dice.random((7, 9)) < 0.1
+    pair = ViewPair((0, 1), pairs, ((7, 9), (6, 10)), xyz2, edges=edges)
+    features = [dice.normal(size=(7, 9, 4)), dice.normal(size=(6, 10, 4))]
+    settings = DenseSettings(queries=None, step=1, matches=20)
+    values = measure_pairs([pair], np.array([[0, 1]]), lambda _: features, settings, 0)
+
+    def nearest(feature: np.ndarray, candidates: np.ndarray) -> tuple[float, int, int]:
+        return min(
+            (float(np.linalg.norm(candidates[row, column] - feature)), row, column)
+            for row in range(candidates.shape[0])
+            for column in range(candidates.shape[1])
+        )
+
+    errors, metres, mutual = [], [], []
+    distances: dict[int, list[float]] = {Status.VISIBLE: [], Status.OCCLUDED: []}
+    for number in range(63):
+        if status[number] in distances:
+            distance, row, column = nearest(features[0][y[number], x[number]], features[1])
+            distances[status[number]].append(distance)
+            if status[number] == Status.VISIBLE:
+                errors.append(np.hypot(column - points2[number, 0], row - points2[number, 1]))
+                metres.append(np.linalg.norm(xyz2[row, column] - xyz[number]))
+                mutual.append(nearest(features[1][row, column], features[0])[1:] == (y[number], x[number]))
+    for limit in (1, 3, 5, 25, 50):
+        share = sum(error <= limit for error in errors) / len(errors)
+        assert values[f"visible: within {limit} px"] == [pytest.approx(share)]
+        kept = [error <= limit for error, both in zip(errors, mutual, strict=True) if both]
+        assert values[f"visible, mutual: within {limit} px"] == [pytest.approx(sum(kept) / len(kept))]
+    for limit in (1, 2, 5):
+        share = sum(error <= limit / 100 for error in metres) / len(metres)
+        assert values[f"visible: within {limit} cm"] == [pytest.approx(share)]
+    assert values["visible: mutual"] == [pytest.approx(sum(mutual) / len(mutual))]
+    wins = [
+        (hidden > seen) + (hidden == seen) / 2
+        for hidden in distances[Status.OCCLUDED]
+        for seen in distances[Status.VISIBLE]
+    ]
+    assert values["rejection"] == [pytest.approx(sum(wins) / len(wins))]
+    near = [
+        min(np.hypot(row - a, column - b) for a, b in np.argwhere(edges)) <= 2
+        for row in range(7)
+        for column in range(9)
+    ]
+    areas = []
+    for channel in features[0].reshape(63, 4).T:
+        true = [value for value, one in zip(channel, near, strict=True) if one]
+        other = [value for value, one in zip(channel, near, strict=True) if not one]
+        areas.append(sum((a > b) + (a == b) / 2 for a in true for b in other) / (len(true) * len(other)))
+    assert values["edges"] == [pytest.approx(max(max(area, 1 - area) for area in areas))]
+    assert values["ratio: matches"] == [20.0]
