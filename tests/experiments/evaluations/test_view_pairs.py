@@ -140,11 +140,8 @@ def test_values_of_a_pair_are_those_of_loops(case: int) -> None:
         for seen in distances[Status.VISIBLE]
     ]
     assert values["rejection"] == [pytest.approx(sum(wins) / len(wins))]
-    near = [
-        min(np.hypot(row - a, column - b) for a, b in np.argwhere(edges)) <= 2
-        for row in range(7)
-        for column in range(9)
-    ]
+    marked = np.argwhere(edges)
+    near = [np.hypot(*(marked - [row, column]).T).min() <= 2 for row in range(7) for column in range(9)]
     areas = []
     for channel in features[0].reshape(63, 4).T:
         true = [value for value, one in zip(channel, near, strict=True) if one]
