@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.errors import DataError, SetsupError, advised_for_command, require_modules
+from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup_cli.dataset_pairs import matched_by
 from setsup_cli.encoders.dense_files import write_results
 from setsup_cli.encoders.options import DatasetName, Embedding, OwnPreset, check_named, open_data
 from setsup_cli.output import say, say_prose, show_json, show_table
-from setsup_cli.output_paths import Force
+from setsup_cli.output_paths import Force, moved
 from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Image, Kinds, Root, Source, Split
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand
@@ -121,6 +122,8 @@ def run(options: Options) -> int:
     from setsup.experiments.evaluations.dense import DenseSettings
 
     settings = DenseSettings(queries=_queries(options.queries), step=options.step)
+    if options.out is not None:
+        need_writable(expanded(options.out) / "index.html")
     check_device(options.device)
     source = Source(
         options.dataset,
@@ -137,12 +140,12 @@ def run(options: Options) -> int:
     encoders = list(_encoders(options, dataset))  # all, before anything is measured
     results, pairs = _measure(options, dataset, rows, settings, encoders)
     lines = _lines(results)
-    files = []
+    files: list[tuple[Path, Path]] = []
     if options.out is not None:
         maps = {label: maps for label, _, _, maps in encoders}
         files = write_results(expanded(options.out), results, dataset, pairs, maps, lines, _DRAWN, force=options.force)
     if options.json:
-        show_json({**results.to_dict(), "files": [str(file) for file in files]})
+        show_json({**results.to_dict(), "files": [str(file) for _, file in files]})
         return 0
     for label, described, _, _ in encoders:
         say(f"{label}: {described}")
@@ -156,8 +159,9 @@ def run(options: Options) -> int:
         show_table(heads, cells, right=heads[1:])
     if files:
         say()
-        for file in files:
-            say(str(file))
+        for asked, file in files:
+            for line in (*moved(asked, file), str(file)):
+                say(line)
     return 0
 
 

@@ -36,8 +36,8 @@ def write_results(
     drawn: int,
     *,
     force: bool,
-) -> list[Path]:
-    """Write the files of a report into a folder, and return their paths."""
+) -> list[tuple[Path, Path]]:
+    """Write the files of a report into a folder, and return the paths asked for and those written."""
     from setsup.pages.dense_page import dense_page
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -49,10 +49,11 @@ def write_results(
         "results.csv": results.to_csv().encode(),
         "results.json": text.encode(),
     }
-    paths = [write_file(content, folder / name, force=force) for name, content in files.items()]
+    paths = [(folder / name, write_file(content, folder / name, force=force)) for name, content in files.items()]
     for label, sheet in sheets.items():
         name = re.sub(r"[^\w.+-]+", "-", label).strip("-.") or "encoder"
-        paths.append(write_image(sheet, folder / f"sheet-{name}.png", force=force))
+        asked = folder / f"sheet-{name}.png"
+        paths.append((asked, write_image(sheet, asked, force=force)))
     return paths
 
 
