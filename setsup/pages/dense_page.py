@@ -44,7 +44,7 @@ def _tables(results: DenseResults) -> Iterator[str]:
         cells = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
         yield f"<table>\n<thead><tr>{cells}</tr></thead>\n<tbody>"
         for row in rows:
-            texts = "".join(f"<td>{escape(cell)}</td>" for cell in row[1:])
+            texts = "".join(f"<td>{escape(cell).replace(' ', '&nbsp;')}</td>" for cell in row[1:])
             yield f'<tr><th scope="row">{escape(row[0])}</th>{texts}</tr>'
         yield "</tbody></table></div></section>"
 

@@ -200,8 +200,7 @@ def _measured(
 
 def _recalls(protocol: str, found: DenseMatches | None, settings: DenseSettings, *, strict: bool) -> dict[str, float]:
     """Recall, the number of matches, and the share of near ties; None where nothing can be matched."""
-    nothing = np.zeros(0)
-    pixels, metres, ties = (nothing, nothing, nothing)
+    pixels, metres, ties = np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.bool_)
     if found is not None:
         pixels, metres, ties = found.pixels, found.metres, found.nearest.near_ties
     about = {f"{protocol}: matches": float(len(pixels))}

@@ -115,8 +115,9 @@ def scene_codes(dataset: Dataset, pairs: Rows, names: Sequence[str] | None = Non
     By default those of the scenes of a recipe, or in which the views of a scene agree. Of a folder of `setsup render
     --matches`, which numbers its pairs, they are all others in which both views of each pair agree.
     """
-    recipe = getattr(dataset, "recipe", None)
-    chosen = list(names or getattr(recipe, "scene_factors", None) or getattr(dataset, "pair_factors", ()))
+    recipe: Any = getattr(dataset, "recipe", None)
+    known: Any = getattr(recipe, "scene_factors", None) or getattr(dataset, "pair_factors", ())
+    chosen = list(names or known)
     if chosen == [PAIR]:
         chosen = _scene_factors(dataset, pairs) or chosen
     if not chosen:
