@@ -18,7 +18,6 @@ import numpy.typing as npt
 from setsup.correspondence import PixelPairs, Status
 from setsup.errors import SetsupError
 from setsup.evaluation.pixels import edge_pixels
-from setsup.experiments.encoders.descriptors import color_features, daisy_features
 from setsup.experiments.evaluation import Measured
 from setsup.experiments.evaluations.dense import DenseSettings, measure_pairs
 from setsup.experiments.evaluations.view_pairs import ViewPair, draw_view_pairs
@@ -134,6 +133,7 @@ class RoomMatches:
 
     def _sources(self, trained: TrainedRun, dataset: "Dataset") -> Mapping[str, Maps]:
         from setsup.experiments.embedding import embed_batches
+        from setsup.experiments.encoders.descriptors import color_features, daisy_features
 
         def learned(rows: npt.NDArray[np.int64]) -> Reals:
             return np.concatenate(list(trained.embed_batches(dataset, rows)))

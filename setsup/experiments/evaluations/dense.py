@@ -253,8 +253,9 @@ def summarise(values: npt.ArrayLike, scenes: npt.ArrayLike) -> Summary:
 
     Examples
     --------
-    >>> summarise([0.2, 0.4, 0.9, np.nan], [0, 0, 1, 2])
-    Summary(mean=0.5, spread=0.42426406871192845, pairs=3, scenes=2)
+    >>> found = summarise([0.2, 0.4, 0.9, np.nan], [0, 0, 1, 2])
+    >>> found.mean, round(found.spread, 3), found.pairs, found.scenes
+    (0.5, 0.424, 3, 2)
 
     """
     numbers, of_scene = np.asarray(values, dtype=np.float64), np.asarray(scenes)
@@ -274,8 +275,8 @@ def bin_values(values: npt.ArrayLike, scenes: npt.ArrayLike, by: npt.ArrayLike, 
 
     Examples
     --------
-    >>> [found.mean for found in bin_values([0.2, 0.4, 0.9], [0, 1, 2], [0, 29.9, 30], (0, 30, 60))]
-    [0.30000000000000004, 0.9]
+    >>> [round(found.mean, 3) for found in bin_values([0.2, 0.4, 0.9], [0, 1, 2], [0, 29.9, 30], (0, 30, 60))]
+    [0.3, 0.9]
 
     """
     numbers, of_scene, at = np.asarray(values, np.float64), np.asarray(scenes), np.asarray(by, np.float64)
