@@ -131,7 +131,7 @@ def render_by_overlap(large: bool, mirror: str) -> Work:
     """Pairs are measured, and then rendered; half of the runs by two processes."""
     pytest.importorskip("embreex")
     words = ["render", "shapes3d", "--out", "out", "--size", 16, 24, "--renderer", "embree", "--overlap", ".5-.8"]
-    words += ["--matches", 600 if large else 70, "--where", "floor_hue == 0.1 and wall_hue == 0.6"]
+    words += ["--matches", 600 if large else 30, "--where", "floor_hue == 0.1 and wall_hue == 0.6"]
     return Work([words, [*words, "--processes", 2]])
 
 

@@ -165,17 +165,17 @@ def chances(measures, band, direction, candidates):
 
 
 @pytest.mark.long("statistics")
-@pytest.mark.parametrize(("direction", "candidates"), [("forward", 1), ("both", 3), ("either", 3), ("forward", 64)])
+@pytest.mark.parametrize(("direction", "candidates"), [("forward", 1), ("both", 3), ("either", 64)])
 def test_the_law_is_that_of_an_enumeration(direction, candidates):
     recipe, band = boards(1), (0.45, 0.7)
     law = chances(measured_views(recipe), band, direction, candidates)
     assert 2 <= len(law)
     options = {"overlap": band, "direction": direction, "candidates": candidates, "pixels": PIXELS}
-    table = pair_table(recipe, 800, seed=7, **options)
+    table = pair_table(recipe, 500, seed=7, **options)
     turns = table.values("turn").reshape(-1, 2)
     seen = Counter(map(tuple, turns.tolist()))
     assert set(seen) <= set(law)
-    expected, found = np.array([[800 * law[pair], seen[pair]] for pair in law]).T
+    expected, found = np.array([[500 * law[pair], seen[pair]] for pair in law]).T
     rare = expected < 5
     assert abs(found[rare].sum() - expected[rare].sum()) <= 4 * np.sqrt(expected[rare].sum()) + 1
     common = [np.append(some[~rare], some[rare].sum()) if rare.any() else some for some in (found, expected)]

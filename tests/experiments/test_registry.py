@@ -66,7 +66,7 @@ def test_own_presets_have_unique_names_that_say_the_paper() -> None:
     assert len(names) == len(set(names)) > 20
     for name, preset in presets().items():
         assert preset.name == name
-        assert name.partition("/")[0] in ("abc", "dcodr", "orbits", "orbit-joint", "cmc", "pixels")
+        assert name.partition("/")[0] in ("abc", "dcodr", "orbits", "orbit-joint", "cmc", "multiview", "pixels")
         assert preset.shows
 
 
