@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from setsup.evaluation.dense_views import DenseView
     from setsup.evaluation.information import Information, noise_scale
     from setsup.evaluation.invariance import DeepProbes, deep_probes, landmark_error
+    from setsup.evaluation.keypoints import KeypointAccuracy, keypoint_accuracy, keypoint_extent
     from setsup.evaluation.linear import LinearProbe, linear_classifier, linear_regression
     from setsup.evaluation.maps import tsne_map, umap_map
     from setsup.evaluation.nearest_features import NearestFeatures, nearest_features
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from setsup.evaluation.pair_statistics import ViewInformation, donsker_varadhan, view_information
     from setsup.evaluation.paired import PairedTest, paired_tests
     from setsup.evaluation.pixels import NearestPixels, edge_pixels, mutual_pixels, nearest_pixels, separation
+    from setsup.evaluation.planes import corner_error, error_auc, matching_accuracy
+    from setsup.evaluation.point_tracks import TrackQueries, TrackScores, track_queries, track_scores
     from setsup.evaluation.probe_bound import ProbeInformation, probe_information
     from setsup.evaluation.probes import Classified, Regressed, logistic_probe, ridge_probe
     from setsup.evaluation.projection import Components, principal_components
@@ -78,6 +81,7 @@ __all__ = [
     "GroupAccuracy",
     "InfoMEC",
     "Information",
+    "KeypointAccuracy",
     "LinearProbe",
     "NearestFeatures",
     "NearestPixels",
@@ -90,6 +94,8 @@ __all__ = [
     "Retrieved",
     "Score",
     "SegmentationScores",
+    "TrackQueries",
+    "TrackScores",
     "Verified",
     "ViewInformation",
     "accuracy",
@@ -97,6 +103,7 @@ __all__ = [
     "canonical_retrieval",
     "check_disjoint",
     "confusion_matrix",
+    "corner_error",
     "curve_explicitness",
     "dci",
     "deep_probes",
@@ -106,17 +113,21 @@ __all__ = [
     "draw_resamples",
     "edge_pixels",
     "edge_separations",
+    "error_auc",
     "explicitness",
     "factor_vae",
     "group_accuracy",
     "identity_retrieval",
     "infomec",
     "instance_separation",
+    "keypoint_accuracy",
+    "keypoint_extent",
     "landmark_error",
     "linear_classifier",
     "linear_regression",
     "logistic_probe",
     "matches",
+    "matching_accuracy",
     "mean_average_precision",
     "mig",
     "mine",
@@ -144,6 +155,8 @@ __all__ = [
     "segmentation_scores",
     "separation",
     "shared_keys",
+    "track_queries",
+    "track_scores",
     "tsne_map",
     "umap_map",
     "verification_auc",
@@ -169,6 +182,7 @@ if not TYPE_CHECKING:
         "dense_views": ("DenseView",),
         "nearest_features": ("NearestFeatures", "nearest_features"),
         "information": ("Information", "noise_scale"),
+        "keypoints": ("KeypointAccuracy", "keypoint_accuracy", "keypoint_extent"),
         "linear": ("LinearProbe", "linear_classifier", "linear_regression"),
         "maps": ("tsne_map", "umap_map"),
         "neighbours": ("neighbour_information",),
@@ -184,6 +198,8 @@ if not TYPE_CHECKING:
             "orbit_distances",
             "peak_signal_to_noise",
         ),
+        "planes": ("corner_error", "error_auc", "matching_accuracy"),
+        "point_tracks": ("TrackQueries", "TrackScores", "track_queries", "track_scores"),
         "probe_bound": ("ProbeInformation", "probe_information"),
         "probes": ("Classified", "Regressed", "logistic_probe", "ridge_probe"),
         "projection": ("Components", "principal_components"),
