@@ -129,5 +129,5 @@ def _known(found: npt.ArrayLike, wanted: npt.ArrayLike, pair: int) -> tuple[Real
             f"pair {pair}: predicted and true keypoints must have the same shape (k, 2), not {places.shape} and "
             f"{truths.shape}"
         )
-    known = np.isfinite(places).all(axis=1) & np.isfinite(truths).all(axis=1)
+    known: Bools = np.isfinite(np.concatenate([places, truths], axis=1)).all(axis=1)
     return places[known] - truths[known], known
