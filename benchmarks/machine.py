@@ -14,7 +14,7 @@ __all__ = ["machine", "versions"]
 def machine(*, with_load: bool = True) -> str:
     """Processor, cores, memory, system, Python, load, date and commit on one line."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    load = f", load {os.getloadavg()[0]:.1f} at the start" if with_load and hasattr(os, "getloadavg") else ""
+    load = f", load average {os.getloadavg()[0]:.1f} at the start" if with_load and hasattr(os, "getloadavg") else ""
     return (
         f"{_processor()}, {cores} cores, {_memory():.0f} GiB, {platform.system()} {platform.release()}, "
         f"Python {platform.python_version()}{load}, {date.today().isoformat()}{_commit()}"

@@ -25,32 +25,44 @@ class Line(NamedTuple):
 
 
 LINES = (
-    Line("a set of 32 rows, in order", "disent's state space", "sets", "set of 32, iterating", "disent.*"),
-    Line("a batch of 8 domains × 32 rows, in order", "WILDS", "domains", "batch of 8 .*, iterating", "WILDS.*"),
     Line(
-        "256 images in memory, to torch",
+        "a set of 32 rows, iterating over the sampler",
+        "disent's state space",
+        "sets",
+        "set of 32, iterating",
+        "disent.*",
+    ),
+    Line(
+        "a batch of 8 domains × 32 rows, iterating over the sampler",
+        "WILDS",
+        "domains",
+        "batch of 8 .*, iterating",
+        "WILDS.*",
+    ),
+    Line(
+        "256 images of 64 × 64 pixels in memory, to torch",
         "torch's `DataLoader` without workers",
         "loading",
         "sets of 256 in memory, to torch",
         "torch DataLoader, .* and its labels at a time, 0 workers",
     ),
     Line(
-        "256 arrays from shards, in random order",
+        "256 arrays of 64 × 64 pixels from shards, in random order",
         "Hugging Face `datasets`, arrays stored as bytes",
         "shards",
         "random sets of 256, raw npy, 24 shards",
         "datasets: bytes, .*",
     ),
     Line(
-        "DCoDR's augmentations of 128 images",
+        "DCoDR's augmentations of 128 images of 64 × 64 pixels",
         "OpenCV, one image at a time",
         "augment",
         "DCoDR: 128 .*, 1 thread",
         "OpenCV.*",
     ),
     Line(
-        "a view of a room of 225,000 triangles, 256², with depth and normals",
-        "pyrender",
+        "a view of a room with 225,000 triangles, 256 × 256 pixels, on a CPU, by Embree with depth and normals",
+        "pyrender on software OpenGL, with depth and instance ids",
         "rendering",
         "room, .*, 256², flat",
         "pyrender.*",

@@ -36,6 +36,7 @@ LONG = pytest.mark.long("documented pages and examples")
 SHORTER = {
     "--rows 500": "--rows 8",
     "pairs room ": "pairs room --draws 1 ",
+    "--export shapes.html": "--export shapes.html --rows 8",
     "object_hue == 0.5 and scale >= 1.2": "object_hue == 0.5 and scale >= 1.2 and floor_hue == 0 and wall_hue == 0",
 }
 """What commands of the README say, and what they are told here: that they work, a few pictures show as well."""
