@@ -9,7 +9,7 @@ document.addEventListener("DOMContentLoaded", () => {
     fetch: [["", "any size"], ["nothing", "nothing"], ["small", "below 1 GB"], ["large", "1 GB or more"], ["unstated", "not stated"]],
     licence: [["", "any licence"], ["open", "open licence"], ["research", "for research"], ["signed", "to be signed"], ["unstated", "not stated"], ["own", "your own files"]],
   };
-  const titles = { samples: "Samples", fetch: "To fetch", licence: "Licence" };
+  const titles = { samples: "Rows", fetch: "To fetch", licence: "Licence" };
   const made = (tag, attributes, ...children) => {
     const element = Object.assign(document.createElement(tag), attributes);
     element.append(...children);

@@ -50,11 +50,11 @@ def print_card(card: Mapping[str, Any], closed: str) -> None:
 def _print_samples(card: Mapping[str, Any]) -> None:
     published = card.get("published")
     if card["samples"] is not None:
-        samples = f"{card['samples']:,} samples"
+        samples = f"{card['samples']:,} rows"
         if published is not None and not published["complete"]:
             samples += f", {published['here']:,} of the {published['samples']:,} that were published are here"
     else:
-        samples = "as many samples as the files contain" if card.get("files") else "any number of samples"
+        samples = "as many rows as the files contain" if card.get("files") else "any number of rows"
         if card.get("samples_vary"):
             samples += f" ({card['samples_vary']})"
     if card.get("bytes"):

@@ -49,9 +49,9 @@ def page(name: str) -> str:
 def _facts(manifest: Manifest) -> str:
     rows = ["| | |", "|---|---|"]
     if manifest.samples is not None:
-        rows.append(f"| samples | {manifest.samples:,} |")
+        rows.append(f"| rows | {manifest.samples:,} |")
     elif manifest.samples_vary:
-        rows.append(f"| samples | not fixed: {_cell(manifest.samples_vary)} |")
+        rows.append(f"| rows | not fixed: {_cell(manifest.samples_vary)} |")
     if not _described(manifest):
         for modality in manifest.modalities:
             about = ", ".join(filter(None, [_shape(modality), modality.unit]))

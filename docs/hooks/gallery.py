@@ -64,13 +64,13 @@ def figure(name: str) -> str:
 
 
 def amount(manifest: Manifest) -> str:
-    """How many samples there are, and how much is to be fetched."""
+    """How many rows there are, and how much is to be fetched."""
     if manifest.name == OWN:
-        return "as many samples as you have"
-    samples = f"{manifest.samples:,} samples" if manifest.samples is not None else "samples as the files"
+        return "as many rows as you have"
+    rows = f"{manifest.samples:,} rows" if manifest.samples is not None else "as many rows as the files contain"
     if not manifest.files:
-        return f"{samples}, nothing to fetch"
-    return f"{samples}, {readable_size(manifest.size) if manifest.size else 'size not stated'}"
+        return f"{rows}, nothing to fetch"
+    return f"{rows}, {readable_size(manifest.size) if manifest.size else 'size not stated'}"
 
 
 def licence_kind(manifest: Manifest) -> str:

@@ -167,7 +167,7 @@ def test_all_verbs_that_open_by_name_take_them(setsup: Run, digits: Path, monkey
     opened = ["affine-mnist", "--root", digits, "--option", "copies=1"]
     rows = len(library.load("affine-mnist", digits, copies=1))
     found = setsup("info", *opened)
-    assert f"{rows:,} samples" in found.out
+    assert f"{rows:,} rows" in found.out
     assert "options: copies=N, order=TEXT,…, seed=N, translation=NUMBER; as in setsup.open(" in found.out
     assert setsup("info", *opened, "--json").json["samples"] == rows
     assert setsup("info", *opened, "--json").json["options"] == [

@@ -130,7 +130,7 @@ class TestInfo:
         found = setsup("info", "pascal3d")
         words = [" ".join(line.split()) for line in found.out.splitlines()]
         assert any(
-            line.startswith("as many samples as the files contain (a row for each annotated object") for line in words
+            line.startswith("as many rows as the files contain (a row for each annotated object") for line in words
         )
         assert "box 4 float32 px x1, y1, x2, y2 as annotated, counted from 1, both ends within" in words
         assert any(line.startswith("theta continuous deg; rotation in the plane") for line in words)

@@ -265,7 +265,7 @@ def test_other_verbs_take_the_folder(setsup: Run, tmp_path: Path) -> None:
     refused(setsup("sample", "shapes", "--root", "drawn", "--inactive", "shape"), "omit --root")
     card = setsup("info", "shapes")
     assert (card.code, card.err) == (0, "")
-    assert "480 samples" in card.out
+    assert "480 rows" in card.out
     small = setsup("sample", "shapes", "--inactive", "shape", "scale", "--out", "small")
     assert small.code == 0
     assert "size 15: the number of rows of the smallest group" in small.out

@@ -198,7 +198,7 @@ def test_a_card_of_shards(setsup: Run, folder: Path) -> None:
     assert (found.code, found.err) == (0, "")
     size = sum(path.stat().st_size for path in folder.glob("*.tar"))
     for word in (
-        "400 samples; image 28 × 28 × 1 uint8 grey",
+        "400 rows; image 28 × 28 × 1 uint8 grey",
         f"1 shard of .png, {size / 1000:.1f} kB, order by:digit: {folder}",
         "lecun1998gradient",
     ):

@@ -58,7 +58,7 @@ class TestInfo:
     def test_a_card_without_the_data(self, setsup: Run) -> None:
         found = setsup("info", "mnist")
         assert found.code == 0
-        assert "70,000 samples" in found.out
+        assert "70,000 rows" in found.out
         assert "`setsup fetch mnist`" in found.out
         assert "@article{lecun1998gradient" in found.out
         data = setsup("info", "mnist", "--json").json
@@ -83,7 +83,7 @@ class TestInfo:
         assert "cube, cylinder, sphere, capsule" in found.out
         assert "120,000" in found.out
         assert "split dcodr, parts train (10.4 %) and test (10 %), by shape: " in found.out
-        assert "480,000 samples; image 64 × 64 × 3 uint8 srgb\n" in found.out
+        assert "480,000 rows; image 64 × 64 × 3 uint8 srgb\n" in found.out
 
     def test_a_table(self, setsup: Run, photos: Path) -> None:
         data = setsup("info", "--table", photos, "--kinds", "age=continuous", "--json").json
@@ -96,7 +96,7 @@ class TestInfo:
         found = setsup("info", "table")
         assert found.code == 0
         assert "--table FILE" in found.out
-        assert "any number of samples (your own files); " in found.out
+        assert "any number of rows (your own files); " in found.out
 
     def test_unknown_names(self, setsup: Run) -> None:
         found = setsup("info", "shapes3d-procedual")

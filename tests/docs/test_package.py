@@ -61,7 +61,7 @@ def test_the_commands_of_the_page(site: Path, tmp_path: Path) -> None:
     listed, card, first, second = (setsup(line, site, tmp_path) for line in lines)
     assert "my-rooms" in listed
     about = yaml.safe_load(block("yaml"))
-    for part in (about["title"], about["description"], "CC-BY-4.0", "@misc{rooms", "27 samples", "split plain"):
+    for part in (about["title"], about["description"], "CC-BY-4.0", "@misc{rooms", "27 rows", "split plain"):
         assert part in " ".join(card.split()), part
     assert "inactive: wall" in first
     assert "inactive: edge" in second
@@ -95,7 +95,7 @@ def test_without_a_card_or_with_a_wrong_one(tmp_path: Path) -> None:
     files = {name: block(kind) for kind, name in FILES.items() if kind != "yaml"}
     bare = installed(tmp_path / "bare", files)
     card = setsup("setsup info my-rooms", bare, tmp_path)
-    assert "27 samples" in card
+    assert "27 rows" in card
     assert "licence" not in card
     wrong = installed(tmp_path / "wrong", {**files, FILES["yaml"]: "name: my-rooms\ntitel: Rooms\n"})
     assert "my-rooms" in setsup("setsup datasets", wrong, tmp_path)

@@ -34,8 +34,8 @@ def run(options: Options) -> int:
     if options.json:
         show_json(entries)
         return 0
-    heads = ["name", "samples", "factors", "licence", "here"]
-    show_table(heads, map(_cells, entries), right=("samples",))
+    heads = ["name", "rows", "factors", "licence", "here"]
+    show_table(heads, map(_cells, entries), right=("rows",))
     advise_command(options, ["setsup", "info", DEFAULT])
     return 0
 
