@@ -2,7 +2,7 @@
 
 import math
 import shlex
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,11 +10,12 @@ from setsup.errors import DataError, advised_for_command, close_matches, suggest
 from setsup.files.expand_user import expanded
 from setsup_cli.output_paths import Force
 from setsup_cli.pair_sheets import check_options, count_statuses, show_pairs
-from setsup_cli.parsing.arguments import Named, option
+from setsup_cli.parsing.arguments import SOURCES, Named, names_and_paths, option
 from setsup_cli.parsing.notations import NOTATIONS
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.source import open_source, rows_where, source_words
 from setsup_cli.parsing.values import split_names
+from setsup_cli.parsing.view_bands import ANGLE, DIRECTION, SCALE
 
 if TYPE_CHECKING:
     from setsup.correspondence.matching import Match
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["Options", "matched_by", "run", "subcommand"]
 
 _HELP = """\
-Two views of a scene for each draw, and lines between pixels that show the same point. Pixels are matched by the first
-of these that the dataset has: a method pixel_pairs, scenes, partners that `setsup render --matches` stored, depth with
-poses and intrinsics, or the tracks of a COLMAP model, which tell only pixels at its points. --overlap .3-.8 draws views
-whose overlap lies in this band. Without a file it measures the overlaps first, in memory, of up to 20,000 pairs;
-`setsup overlap DATASET --out FILE` measures any number, and --overlap FILE:.3-.8 reads them."""
+For each draw, the image shows two views of a scene, with lines between pixels that show the same point. Pixels are
+matched by the first of these that the dataset has: its method `pixel_pairs`; scenes; the matches stored by `setsup
+render --matches`; depth with poses and intrinsics; or the tracks of a COLMAP model, which match only pixels at the
+points of the model. --overlap .3-.8 draws pairs of views whose overlap lies in this band. Without a file,
+the command first measures the overlap of all pairs, at most 20,000, and does not store it; `setsup overlap DATASET
+--out FILE` measures any number of pairs, and --overlap FILE:.3-.8 reads the result."""
 
 _MOST = 20_000  # ordered pairs that are measured by this subcommand
 
@@ -41,24 +43,31 @@ _OPTIONS = ("scene", "where", "overlap", "seed", *_WITH_OVERLAP)
 class Options(Named):
     """Options with a dataset."""
 
+    dataset: Annotated[str, option("DATASET", SOURCES, completer=names_and_paths)] = field(kw_only=False)
     overlap: Annotated[
         str | None,
         option(
             "LOW-HIGH|FILE:LOW-HIGH",
-            "Draw views whose overlap lies in a band, such as .3-.8: measured first, or read from a file written by "
-            "`setsup overlap`.",
+            "Draw pairs of views whose overlap lies in a band, such as .3-.8; the overlap is measured first, or read "
+            "from a file written by `setsup overlap`.",
         ),
     ] = None
-    angle: Annotated[str | None, option("LOW-HIGH", "With --overlap, band of the angle between views, degrees.")] = None
-    scale: Annotated[str | None, option("LOW-HIGH", "With --overlap, band of the ratio of scales.")] = None
+    angle: Annotated[str | None, option("LOW-HIGH", f"With --overlap, {ANGLE}")] = None
+    scale: Annotated[str | None, option("LOW-HIGH", f"With --overlap, {SCALE}")] = None
     direction: Annotated[
-        Literal["forward", "both", "either"], option("forward|both|either", "With --overlap, its direction.")
+        Literal["forward", "both", "either"],
+        option(
+            "forward|both|either",
+            f"With --overlap, {DIRECTION} forward, from the first to the second view; both; or either.",
+        ),
     ] = "forward"
     scene: Annotated[
         tuple[str, ...] | None,
-        option("FACTOR ...", "Factors in which the views of a scene agree.", "those of a rendering or a capture"),
+        option(
+            "FACTOR ...", "Factors in which the views of a scene agree.", "those recorded in a rendering or capture"
+        ),
     ] = None
-    where: Annotated[str | None, option("EXPRESSION", "Draw only rows that satisfy an expression.")] = None
+    where: Annotated[str | None, option("EXPRESSION", "Draw only from rows that satisfy an expression.")] = None
     draws: Annotated[int, option("N", "Number of pairs of views.", alias="-n")] = 5
     lines: Annotated[int, option("N", "Number of correspondence lines per pair.")] = 24
     seed: Annotated[int, option("N", "Random seed.")] = 0
@@ -68,7 +77,7 @@ class Options(Named):
 
 def subcommand(name: str) -> Subcommand:
     """The subcommand with the options of a dataset."""
-    about = "plot pixel correspondences of pairs of views of a dataset"
+    about = "plot pixel correspondences between two views of a scene of a dataset"
     return Subcommand("pairs", Options, _HELP, name, summary=about)
 
 

@@ -25,14 +25,14 @@ __all__ = ["find_module", "run", "subcommands"]
 _GROUP = "setsup.commands"
 
 _LINES = {
-    "datasets": "list the datasets: samples, factors, licence, and whether their files are on this machine",
-    "info": "show a dataset: its factors with levels and counts, splits, citation and a sample",
+    "datasets": "list the datasets: rows, factors, licence, and whether their files are on this machine",
+    "info": "show a dataset: its factors with levels and counts, its splits, a row, licence and citation",
     "fetch": "download and verify a dataset, or show how to get it if a licence must be signed; an interrupted "
     "download resumes",
     "prepare": "convert slow-to-read files to memory-mapped arrays",
     "sample": "draw sets, print what is fixed and what varies, and write a contact sheet and replayable draws",
     "render": "render images, depth, normals and instance masks of scenes to a folder; an interrupted run resumes",
-    "pairs": "plot pixel correspondences of pairs of views: of a recipe, or of a dataset, by overlap if asked for",
+    "pairs": "plot pixel correspondences between two views of a scene, rendered by a recipe or from a dataset",
     "overlap": "measure which views of a scene show the same surfaces; an interrupted run resumes",
     "shard": "write a dataset as WebDataset tars with a factor index; an interrupted run resumes",
     "index": "index existing WebDataset tars, so that they can be sampled by their factors",
@@ -59,7 +59,7 @@ _EXAMPLES = {
 _OPTIONS = {
     "--help, -h": "show this help; `setsup help SUBCOMMAND` shows the help of a subcommand",
     "--version, -V": "show the version",
-    "--install-completion": "show what shell completion would install; with --yes, install it",
+    "--install-completion": "show what installing shell completion would write; with --yes, write it",
 }
 _COMMON = (
     "All subcommands accept --json (output JSON), --quiet or -q (hide progress and advice on standard error) and "

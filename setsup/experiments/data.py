@@ -39,7 +39,7 @@ class Data:
         Options for opening the dataset, such as ``(("size", (64, 64)),)``, and for a table ``("kinds", (("age",
         "continuous"),))``; not for the substitute, nor for rendered datasets and shards, which were written with them.
     modalities : tuple of str, optional
-        Modalities of a batch, such as ``("image", "depth")``; by default all.
+        Modalities of a batch, such as ``image`` and ``depth``; by default all.
 
     """
 

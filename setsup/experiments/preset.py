@@ -61,7 +61,7 @@ class Preset:
     method : MethodConfig, optional
         Settings of the method.
     augmentation : str or Augmentation, optional
-        Name of a recipe of :mod:`setsup.loading.transforms`, or settings of a transform.
+        Name of a recipe, as listed by :func:`setsup.methods.recipes.recipes`, or settings of a transform.
     eval_transform : str or Augmentation, optional
         Transform of images for evaluations and ``setsup embed``: the name of a recipe, whose
         :func:`~setsup.methods.recipes.evaluation_transform` is applied, or settings of a transform without randomness.

@@ -15,7 +15,7 @@ _SMOKE = {"every": 2, "draws": 2, "rows": 256}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """Loss and evaluations on held-out data at regular steps during training.
+    """Loss and evaluations at regular steps during training, on the data that `split`, `where` and `dataset` select.
 
     Validation does not change the weights: it has random numbers of its own, and afterwards torch's random state, the
     modes of the method's modules and its buffers are as before. So it is not part of what identifies a run, and may
@@ -30,7 +30,9 @@ class Validation:
     every : int
         Number of steps between validations; 0 for no validation.
     split : str, optional
-        Split of the preset's data to evaluate on; by default the split that is used for training.
+        Split of the preset's data to evaluate on; by default the split that is used for training. Without `split`,
+        `where` and `dataset`, the loss is measured on training rows. Neighbours and probes never fit the rows that they
+        predict.
     where : str, optional
         Expression over the factors, which replaces ``data.where``.
     dataset : str, optional
@@ -38,9 +40,9 @@ class Validation:
     draws : int
         Number of draws, with the preset's sampler and augmentation, over which ``loss(batch)`` is averaged; 0 for none.
     knn : tuple of str
-        Factors with levels to predict by a vote of the nearest neighbours among training rows.
+        Discrete factors to predict by a vote of the nearest neighbours among training rows.
     probe : tuple of str
-        Factors with levels to predict by a linear classifier fitted to training rows.
+        Discrete factors to predict by a linear classifier fitted to training rows.
     embedding : str, optional
         Name of the embedding for neighbours and probes, if the method returns several; by default the one named
         ``all``, if it exists.

@@ -69,8 +69,8 @@ class EpisodeSampler(Sampler):
         Factors whose combinations are domains: an episode comes from one domain, drawn uniformly from those with
         at least N classes of K + Q rows.
     on_small_group : str
-        What to do with classes (of a domain) that have too few rows for an episode: ``error`` raises an error, ``drop``
-        leaves them out.
+        What to do with classes that have too few rows for an episode, or too few in a domain with `across` or `within`:
+        ``error`` raises an error, ``drop`` leaves them out.
     weights : str or (rows,) float, optional
         Relative probability of each row within its class, or the factor that has it; without repeats by successive
         sampling. Rows of weight 0 are never drawn and do not count.

@@ -63,11 +63,12 @@ class FactorPairSampler(Sampler):
         Ordinal factors for which draws record whether the first row's level is at least the second's; instead of all
         these. The two rows are independent and uniform, or by weight, over the rows with known levels of the factors.
     must_differ : bool
-        Whether the two rows must differ in every factor of S. False: the factors of S are drawn again, and may
+        Whether the two rows must differ in each of the k factors. False: the factors of S are drawn again, and may
         coincide. The partner is then uniform over the rows that are equal outside S, including the anchor, and a row
         has a partner if one of these rows differs from it.
     radius : int or mapping of str to int, optional
-        Maximum distance between the two rows, in levels, for all ordinal and cyclic factors or by name.
+        Maximum distance between the two rows, in levels of an ordinal or cyclic factor; a number alone applies to all
+        of them.
     weights : str or (rows,) float, optional
         Relative probability of each row, or the factor that has it. Rows of weight 0 are never drawn, and make no pair
         feasible. Weights are rounded to multiples of a unit, at least one unit for positive weights; their sum has 2⁶⁰

@@ -73,15 +73,15 @@ class OrbitSampler(Sampler):
         How the orbits of a step relate. ``different``: no orbit is drawn twice in a step; ``independent``: they may
         coincide.
     choose : str
-        How orbits are chosen. ``groups``: uniform over drawable orbits; ``levels``: levels are chosen factor by factor,
-        in the order of the table's columns, each uniformly among the levels that still have a drawable orbit; ``rows``:
-        proportional to their number of rows, or to their total weight. If members must satisfy a constraint, only
-        anchors count as rows.
+        How orbits are chosen. An orbit is drawable if it has enough members. ``groups``: uniform over drawable orbits;
+        ``levels``: levels are chosen factor by factor, in the order of the table's columns, each uniformly among the
+        levels that still have a drawable orbit; ``rows``: proportional to their number of rows, or to their total
+        weight. If members must satisfy a constraint, only anchors count as rows.
     on_small_group : str
         What to do with orbits that have too few members: ``error`` raises an error, ``drop`` leaves out these orbits
         and those without a canonical row, ``short`` uses all their members and masks the remaining positions,
         ``replace`` draws from them with replacement. If members must satisfy a constraint, ``short`` and ``replace``
-        apply to anchors with at least one matching row, but too few.
+        apply to anchors with at least one matching row but fewer than ``size - 1``.
     weights : str or (rows,) float, optional
         Relative probability of each row within its orbit, or the factor that contains it. Rows are drawn without
         repeats by successive sampling. Rows of weight 0 are never drawn for any anchor. Whole orbits contain all rows

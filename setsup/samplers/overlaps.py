@@ -86,30 +86,30 @@ class OverlapSampler(Sampler):
     size : int
         Views per set, from 2.
     form : str
-        Which views of a set are pairs in the bands: in a ``chain``, each with the next one; in a ``star``, the first
-        with each other; in a ``clique``, all with each other. A clique has no direction ``forward``.
+        Which pairs of a set must lie in the bands. ``chain``: each view and the next one; ``star``: the first view and
+        each of the others; ``clique``: all pairs. A clique requires `direction` ``both`` or ``either``.
     sets : int
         Sets per step.
     angle : (float, float), optional
-        Band of the angle, in degrees.
+        Band of the angle between the two views of a pair, in degrees.
     scale : (float, float), optional
-        Band of the ratio of scales, above 1 where the second view shows the surface coarser.
+        Band of the ratio of scales of a pair, which is above 1 if the second view shows the surface more coarsely.
     direction : str
-        Whether a pair (a, b) must lie in the bands ``forward``, from a to b; in ``both`` directions, which must have
-        been measured; or in ``either`` direction.
+        Directions in which a pair of views must lie in the bands: ``forward``, from the first to the second view;
+        ``both``, which must have been measured; or ``either``.
     choose : str
-        How the first pair is chosen: ``pairs``, uniform over all pairs; ``scenes``, a uniform scene, then a uniform
-        pair of it; ``overlap`` or ``angle``, a uniform bin of that band, then a uniform pair in it. Scenes and bins
-        without a first pair do not count.
+        How the first pair of a set is chosen. ``pairs``: uniformly from all pairs; ``scenes``: a scene, then one of its
+        pairs, each uniformly; ``overlap`` or ``angle``: a bin of that band, then a pair in it, each uniformly. Scenes
+        and bins without such a pair are ignored.
     bins : int
-        Number of bins of equal width. A value between two bins belongs to the upper one. Without `angle`, bins of the
-        angle divide 0 to 180 degrees. With ``direction="either"``, a pair has the larger value of the directions that
-        lie in the bands.
+        Number of bins of equal width for `choose` ``overlap`` or ``angle``. A value between two bins belongs to the
+        upper one. Without `angle`, bins of the angle divide 0 to 180 degrees. With ``direction="either"``, a pair has
+        the larger value of the directions that lie in the bands.
     negatives : int
-        Further views of each set, in its last positions, that certainly overlap none of the others: of other scenes, or
-        with a measured overlap of 0 or frustums that do not meet, in both directions. They are uniform and do not
-        repeat; a pair that was not tried, or is unknown, is no negative. Where there are fewer, the other positions are
-        masked.
+        Number of negatives to append to each set: views that certainly overlap none of its views, because they are of
+        other scenes, or have a measured overlap of 0 or frustums that do not meet, in both directions. They are uniform
+        and do not repeat; a pair that was not tried, or is unknown, is no negative. Where there are fewer, the other
+        positions are masked.
     weights : str or (rows,) float, optional
         Relative probability of each row, or the factor that has it: the first pair is drawn from its scene, bin or all
         pairs by the product of its weights, further views by weight. Rows of weight 0 are never drawn. Negatives are

@@ -52,8 +52,8 @@ class SequencePairSampler(Sampler):
     time : str
         Numeric factor that contains the time of each row; it may be continuous, but not cyclic.
     window : float
-        Maximum offset of the second row, in the unit of the factor ``time``; for numbered frames, ``1`` is the next
-        frame. Rounding of continuous times to float32 is allowed for, up to a sixteenth of the window.
+        Maximum time by which the second row is later than the first, in the unit of `time`; for numbered frames, ``1``
+        is the next frame. Rounding of continuous times to float32 is allowed for, up to a sixteenth of the window.
     pairs : int
         Pairs per step.
     weights : str or (rows,) float, optional

@@ -79,11 +79,12 @@ class SetSampler(Sampler):
     unconstrained : int
         Leave the last N sets unconstrained.
     num_fixed : int or mapping, optional
-        Fix only this many of the listed factors, chosen uniformly at each step and shared by all sets of the step.
+        Fix only this many of the inactive factors, chosen uniformly at each step and shared by all sets of the step.
         ``{0: 3, 1000: 1}`` changes their number from step 1,000 on.
     choose : str
-        How groups are chosen. ``levels``: levels are chosen factor by factor, in the order of the table's columns, each
-        uniformly among the levels that still have a drawable group; ``groups``: uniform over drawable groups; ``rows``:
+        How groups are chosen. A group consists of the rows with equal inactive factors, and is drawable if it has
+        enough rows. ``levels``: levels are chosen factor by factor, in the order of the table's columns, each uniformly
+        among the levels that still have a drawable group; ``groups``: uniform over drawable groups; ``rows``:
         proportional to their number of rows, or to their total weight.
     values : str
         How the groups of a step relate. ``independent``: they may coincide; ``equal``: all sets share one group but no
@@ -92,8 +93,8 @@ class SetSampler(Sampler):
         What to do with groups that have too few rows: ``error`` raises an error, ``drop`` leaves them out, ``short``
         uses all their rows and masks the remaining positions, ``replace`` draws from them with replacement.
     tolerance : mapping of str to float, optional
-        Tolerances of continuous inactive factors, at most one in each set: the values in a set differ from the value of
-        an anchor row by at most the tolerance. The rounding of both values to float32 is allowed for.
+        Tolerances of continuous inactive factors, of which a set can have at most one: the values in a set differ from
+        the value of an anchor row by at most the tolerance. The rounding of both values to float32 is allowed for.
     weights : str or (rows,) float, or a list with one per set, optional
         Relative probability of each row within its group, or the factor that contains it. Rows are drawn without
         repeats by successive sampling. Rows of weight 0 are never drawn.

@@ -55,9 +55,11 @@ class TripletSampler(Sampler):
         neither), or is any expression of the row alone (``split == 'gallery'``) or of the anchor alone
         (``anchor.split == 'query'``).
     choose : str
-        How anchors are chosen: ``rows`` (all rows of orbits with two or more members are equally likely), ``groups`` or
-        ``levels``. With constraints, anchors are the rows that have a positive and a negative, and a group consists of
-        the anchors with equal values of the factors that the positive constraint compares with ``==``.
+        How anchors are chosen. ``rows``: uniformly from the rows of orbits with two or more members; ``groups``: an
+        orbit, then one of its rows, each uniformly; ``levels``: the levels of the orbit factor by factor, in the order
+        of the table's columns, each uniformly, then one of its rows. With constraints, anchors are the rows that have a
+        positive and a negative, and a group consists of the anchors with equal values of the factors that the positive
+        constraint compares with ``==``.
     on_small_group : str
         What to do with orbits of one row, which have no positive: ``error`` raises an error, ``drop`` draws no anchor
         from them. Not allowed with constraints: rows without a positive or a negative are then never anchors, and the

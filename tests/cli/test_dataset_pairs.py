@@ -103,7 +103,9 @@ def test_stored_partners_of_a_folder(setsup: Run, tmp_path: Path) -> None:
 
 
 def test_help_lists_the_options_of_a_dataset(setsup: Run, rooms: Path) -> None:
-    assert "--overlap" in setsup("pairs", rooms, "--help").out
+    shown = setsup("pairs", rooms, "--help").out
+    assert "--overlap" in shown
+    assert "shapes3d-procedural" not in shown  # no dataset is the default
     assert "--rooms" in setsup("pairs", "room", "--help").out
 
 

@@ -120,9 +120,21 @@ def test_some_rows(setsup: Run, trained: Path, digits: Path) -> None:
         assert np.array_equal(np.load(folder / "rows.npy"), rows)
         shutil.rmtree(folder)
     check(trained / "embeddings-mnist-train", trained, digits, slice(200))  # all of them are there still
-    for words, count in (["--rows", 7], 7), ([], 200):
-        assert setsup("embed", trained, "--out", "here", *words, *MEAN).code == 0
-        assert len(np.load("here/rows.npy")) == len(np.load("here/embeddings.npy")) == count
+
+
+@pytest.mark.long("trainings")
+def test_a_given_folder_with_embeddings_of_other_rows_is_refused(setsup: Run, trained: Path, digits: Path) -> None:
+    assert setsup("embed", trained, "--out", "here", "--rows", 7, *MEAN).code == 0
+    kept = {path.name: path.read_bytes() for path in Path("here").iterdir()}
+    other = setsup("embed", trained, "--out", "here", *MEAN)
+    assert (other.code, other.out) == (2, "")
+    assert "here contains embeddings of other rows; choose another folder with --out FOLDER, or remove this one" in (
+        other.err
+    )
+    assert {path.name: path.read_bytes() for path in Path("here").iterdir()} == kept
+    assert setsup("embed", trained, "--out", "here", "--rows", 7, *MEAN).code == 0  # the same rows are replaced
+    shutil.rmtree("here")
+    assert setsup("embed", trained, "--out", "here", *MEAN).code == 0
     check(Path("here"), trained, digits, slice(200))
 
 

@@ -83,8 +83,21 @@ def test_help_has_the_settings_of_the_evaluations(setsup: Run, digits: Path) -> 
     assert found.code == 0
     for option in ("--encoder ENCODER", "--factors NAME", "--probes.samples N", "--information.steps", "--batch N"):
         assert option in found.out
+    assert "[pca|tsne|umap" in found.out  # choices are no markup
     assert "--encoder ENCODER" in setsup("eval", "--help").out
     assert "--where EXPRESSION" in setsup("embed", "--encoder", "pixels", "--help").out
+
+
+@pytest.mark.parametrize("subcommand", ["embed", "eval"])
+def test_the_dataset_of_an_encoder_is_required_and_its_help_is_not(setsup: Run, subcommand: str) -> None:
+    found = setsup(subcommand, "--encoder", "pixels", "--help")
+    assert (found.code, found.err) == (0, "")
+    shown = " ".join(found.out.replace("│", " ").split())
+    assert "Required unless --table is given." in shown
+    assert "default: shapes3d-procedural" not in shown
+    refused = setsup(subcommand, "--encoder", "pixels")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--encoder requires the argument DATASET" in refused.err
 
 
 @pytest.mark.long("fits")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from setsup import load
 from tests.cli.refusals import refused
 
 pytest.importorskip("torch", reason="torch is not installed")
@@ -85,6 +86,20 @@ def test_the_report_has_what_runs_rectify_beside_encoders(setsup: Run, digits: P
     assert not [name for name in pixels if name.startswith("error")]
     named = setsup(*words[:3], "--orbit", "digit", "--encoder", "pixels", "--root", digits, "--members", 3)
     assert "nearest canonical" not in named.out
+
+
+def test_canonical_members_are_written_as_for_samples(setsup: Run) -> None:
+    words = [*SHAPES[:-4], "--encoder", "pixels:1", "--members", 2, "-n", 3, "--json"]
+    levels = setsup(*words, "--canonical", "orientation=-30.0", "shape=sphere").json
+    assert levels["canonical"] == {"orientation": -30.0, "shape": "sphere"}
+    expression = setsup(*words, "--canonical", "orientation == -30.0 and shape == 'sphere'").json
+    assert [one["canonical_row"] for one in levels["orbits"]] == [one["canonical_row"] for one in expression["orbits"]]
+    table = load("shapes3d-procedural").factors
+    for one in levels["orbits"]:
+        row = table.row(one["canonical_row"])
+        assert (row["orientation"], row["shape"]) == (-30.0, "sphere")
+    refused(setsup(*words, "--canonical", "shape=ball"), "factor 'shape' has no level 'ball'")
+    refused(setsup(*words, "--canonical", "form=ball"), "unknown factor 'form'")
 
 
 @pytest.mark.parametrize(

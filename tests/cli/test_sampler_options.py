@@ -8,7 +8,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 
 from setsup import samplers
+from setsup_cli.parsing.notations import NOTATIONS
 from setsup_cli.parsing.sampler_options import FAMILIES, all_options, sampler_options
+from setsup_cli.parsing.view_bands import ANGLE, DIRECTION, SCALE
 
 Run = Callable[..., Any]
 
@@ -52,6 +54,32 @@ def test_help_shows_one_group(setsup: Run) -> None:
     assert setsup("help", "sample", "pairs").out == setsup("sample", "--help", "pairs").out
     for key, name in (("source", "--table FILE"), ("output", "--title TEXT"), ("mixtures", "--sampler FILE.py:CLASS")):
         assert name in " ".join(setsup("sample", "--help", key).out.replace("│", " ").split())
+
+
+def test_help_names_options_and_not_arguments(setsup: Run) -> None:
+    def shown(key: str) -> str:
+        return " ".join(setsup("sample", "--help", key).out.replace("│", " ").split())
+
+    assert "A clique requires --direction both or either." in shown("overlap")
+    assert "in the unit of --time." in shown("time")
+    episodes = shown("episodes")
+    assert "too few in a domain with --across or --within" in episodes
+    for name in ("--ways N", "--shots K", "--queries Q"):
+        assert f"{name} Number of" in episodes
+    for key in FAMILIES:
+        assert all(quoted.startswith("setsup ") for quoted in re.findall("`(.*?)`", shown(key)))
+
+
+def test_bands_and_canonical_members_have_one_wording(setsup: Run) -> None:
+    bands = [
+        " ".join(setsup(*words, "--help").out.replace("│", " ").split()).lower()
+        for words in (["sample", "--help", "overlap"], ["overlap"], ["pairs", "shapes3d-procedural"])
+    ]
+    for text in (ANGLE, SCALE, DIRECTION):
+        assert all(text in shown for shown in bands), text
+    members = NOTATIONS["str | Mapping[str, Level]"].note
+    for words in (["sample", "--help", "orbits"], ["report", "orbits", "shapes3d-procedural", "--help"]):
+        assert members in " ".join(setsup(*words).out.replace("│", " ").split())
 
 
 def test_help_refuses_a_group_that_does_not_exist(setsup: Run) -> None:

@@ -74,6 +74,15 @@ class TestListing:
         assert f"{halved} [default: none]" in shown
         assert "10 seeds" in shown
         assert not re.search(r"--(name|shows|evaluations|shrunk)\b", shown)
+        assert "Cannot be combined with --clip-norm. [default: none]" in shown  # the option, not the argument
+        assert "on the data that --validation.split, --validation.where and --validation.dataset select." in shown
+        assert "`" not in shown.partition("Data settings")[2]  # backticks are of Python's arguments
+
+    def test_marks_of_settings_are_explained_and_options_have_their_whole_names(self, setsup: Run) -> None:
+        shown = words_of(setsup("train", "cmc/imagenet-alexnet", "--help").out)
+        assert "[our choice]: neither the paper nor its published code states this." in shown
+        assert "instead of --method.schedule.every." in shown
+        assert "[our choice]:" not in words_of(setsup("train", "abc/fig3a", "--help").out)
 
     def test_the_shrunk_preset_has_other_defaults(self, setsup: Run) -> None:
         assert "--steps -n N Optimiser steps. [default: 4]" in words_of(

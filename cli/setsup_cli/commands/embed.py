@@ -24,7 +24,18 @@ from setsup_cli.encoders.options import (
     results_folder,
 )
 from setsup_cli.output import say, show_json
-from setsup_cli.parsing.arguments import Checkpoint, Common, DatasetOptions, Device, Named, Root, Split
+from setsup_cli.parsing.arguments import (
+    SOURCES,
+    Checkpoint,
+    Common,
+    DatasetOptions,
+    Device,
+    Named,
+    OwnPreset,
+    Root,
+    Split,
+    names_and_paths,
+)
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.source import check_root, open_source, read_source_options, rows_where
@@ -42,13 +53,16 @@ if TYPE_CHECKING:
 
 __all__ = ["HELP", "Options", "resolve_options", "run"]
 
-HELP = """\
-Embeddings are computed with the method of a run or, with `setsup embed --encoder ENCODER DATASET`, with any frozen
-encoder. They are written to embeddings.npy, float32 of shape (rows, dimensions), or (rows, height, width, dimensions)
-for maps; for a method with several embeddings, each is written to embeddings-NAME.npy. factors.parquet contains the
+_FILES = """\
+Embeddings are written to embeddings.npy, float32 of shape (rows, dimensions), or (rows, height, width, dimensions) for
+maps; if there are several embeddings per row, each is written to embeddings-NAME.npy. factors.parquet contains the
 factors of the embedded rows; read it with setsup.FactorTable.from_parquet. rows.npy contains their row numbers in the
 dataset, int64 of shape (rows). --neighbours K adds neighbours.npy, int64 of shape (rows of the dataset, K), a table for
-setsup.NeighbourSampler. The last lines printed are the paths."""
+setsup.NeighbourSampler. The last lines printed are the paths of the written files."""
+
+HELP = f"""\
+`setsup embed RUN` computes embeddings with the method of a run, `setsup embed --encoder ENCODER DATASET` with any
+frozen encoder. {_FILES}"""
 
 _log = logging.getLogger("setsup")
 
@@ -57,12 +71,16 @@ _BY_ENCODER = "compute embeddings of a dataset with a frozen encoder, and save t
 
 Where = Annotated[
     str | None,
-    declared("EXPRESSION", "Only rows that satisfy an expression, such as \"scale >= 1.0 and shape != 'cube'\"."),
+    declared("EXPRESSION", "Embed only rows that satisfy an expression, such as \"scale >= 1.0 and shape != 'cube'\"."),
 ]
 
 Neighbours = Annotated[
     int | None,
-    declared("K", "Also write neighbours.npy, the K nearest rows of each row, for `setsup sample --neighbours`."),
+    declared(
+        "K",
+        "Also write neighbours.npy, the K rows nearest to each row by Euclidean distance, for `setsup sample "
+        "--neighbours`.",
+    ),
 ]
 
 
@@ -73,11 +91,7 @@ class Options(Common):
     run: Annotated[Path, declared("RUN", "Folder of a run of `setsup train`.")] = field(kw_only=False)
     dataset: Annotated[
         str | None,
-        declared(
-            "[DATASET]",
-            "Name listed by `setsup datasets`, folder written by `setsup render`, or folder or address of shards.",
-            "the dataset of the training",
-        ),
+        declared("[DATASET]", SOURCES, "the dataset of the training", completer=names_and_paths),
     ] = field(default=None, kw_only=False)
     root: Root = None
     split: Split = None
@@ -89,7 +103,7 @@ class Options(Common):
         Path | None,
         declared(
             "FOLDER",
-            "Output folder; must not contain embeddings of other rows.",
+            "Output folder; must not contain embeddings of other rows; those of the same rows are replaced.",
             "RUN/embeddings-DATASET or RUN/embeddings-DATASET-SPLIT, with a suffix such as -best for a checkpoint "
             "other than the last, and -part if rows are left out",
             alias="-o",
@@ -97,13 +111,7 @@ class Options(Common):
     ] = None
     neighbours: Neighbours = None
     checkpoint: Checkpoint = "last"
-    preset: Annotated[
-        str | None,
-        declared(
-            "FILE",
-            "New path of the file that defines the preset, if it is your own and you have moved the file.",
-        ),
-    ] = None
+    preset: OwnPreset = None
     device: Device = None
     option: DatasetOptions = None
     encoder: MODE = None
@@ -115,11 +123,12 @@ class ByEncoder(EncoderOptions):
 
     where: Where = None
     rows: Annotated[int | None, declared("N", "Embed N random rows, drawn with the seed.", "all", alias="-n")] = None
+    seed: Annotated[int, declared("N", "Random seed for drawing rows and for random weights.")] = 0
     out: Annotated[
         Path | None,
         declared(
             "FOLDER",
-            "Output folder; must not contain embeddings of other rows.",
+            "Output folder; must not contain embeddings of other rows; those of the same rows are replaced.",
             "encoders/ENCODER/embeddings-DATASET or encoders/ENCODER/embeddings-DATASET-SPLIT, with -part if "
             "rows are left out",
             alias="-o",
@@ -142,7 +151,7 @@ class _Job(NamedTuple):
 
 def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
     """Options of an encoder in place of those of a run."""
-    return Subcommand("embed", ByEncoder, HELP, summary=_BY_ENCODER) if names_encoder(words) else subcommand
+    return Subcommand("embed", ByEncoder, _FILES, summary=_BY_ENCODER) if names_encoder(words) else subcommand
 
 
 def run(options: "Options | ByEncoder") -> int:
@@ -160,12 +169,12 @@ def run(options: "Options | ByEncoder") -> int:
     numbers = np.arange(len(dataset)) if rows is None else rows
     if options.out is not None:
         folder = expanded(options.out)
-    elif _holds_others(folder, numbers):
+    for file in FILES:
+        need_writable(folder / file)
+    if _holds_others(folder, numbers):
         raise SetsupError(
             f"{folder} contains embeddings of other rows; choose another folder with --out FOLDER, or remove this one"
         )
-    for file in FILES:
-        need_writable(folder / file)
     if options.neighbours is not None:
         check_integer(options.neighbours, "--neighbours", SetsupError, 1)
     if not options.json:

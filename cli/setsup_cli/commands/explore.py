@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 from setsup.errors import DataError, SetsupError, require_modules
 from setsup_cli.output import say, show_json
-from setsup_cli.parsing.arguments import DEFAULT, Common, DatasetOptions, Root, Source, Split, flag, names_and_paths
+from setsup_cli.parsing.arguments import (
+    DEFAULT,
+    Common,
+    DatasetOptions,
+    OwnPreset,
+    Root,
+    Source,
+    Split,
+    flag,
+    names_and_paths,
+)
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.source import open_arguments, open_source
 from setsup_cli.runs import opened
@@ -51,15 +61,11 @@ class Options(Common):
         Path | None,
         declared("FILE", "JSON file of the initial sampler, from `sampler.to_dict()`."),
     ] = None
-    preset: Annotated[
-        str | None,
-        declared(
-            "FILE.py",
-            "New path of the file that defines the preset, if it is your own and you have moved the file.",
-        ),
-    ] = None
+    preset: OwnPreset = None
     port: Annotated[int, declared("N", "Port of the page on 127.0.0.1.", "a free one")] = 0
-    no_browser: Annotated[bool, flag("Only print the address.", negative=())] = False
+    no_browser: Annotated[bool, flag("Print the address of the page instead of opening a browser.", negative=())] = (
+        False
+    )
     export: Annotated[
         Path | None,
         declared("FOLDER|FILE.html", "Write the page for use without a server: to a new folder, or as one file."),

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from setsup.errors import DataError, require_modules
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_json
-from setsup_cli.parsing.arguments import Checkpoint, Common, Root
+from setsup_cli.parsing.arguments import Checkpoint, Common, OwnPreset, Root
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.source import check_root
 from setsup_cli.parsing.values import write_literal
@@ -18,8 +18,9 @@ from setsup_cli.suggestions import advise, python_command
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-FILE.pt2 contains a torch.export program: torch.export.load("FILE.pt2").module() embeds images (n, C, H, W) for any n,
-without setsup. FILE.pt and FILE.safetensors contain the weights by name."""
+FILE.pt2 contains a torch.export program: torch.export.load("FILE.pt2").module() computes embeddings of a batch of any
+size n on a CPU, without setsup. The command prints its inputs, in most cases float32 images (n, C, H, W), to which the
+transform for evaluations has been applied. FILE.pt and FILE.safetensors contain the weights by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,13 +33,7 @@ class Options(Common):
     )
     checkpoint: Checkpoint = "last"
     root: Root = None
-    preset: Annotated[
-        str | None,
-        declared(
-            "FILE",
-            "New path of the file that defines the preset, if it is your own and you have moved the file.",
-        ),
-    ] = None
+    preset: OwnPreset = None
 
 
 def run(options: Options) -> int:

@@ -11,7 +11,7 @@ from setsup.files import Manifest
 from setsup.files.manifests.packages import find_manifest
 from setsup_cli.cards import print_card
 from setsup_cli.output import say, show_json
-from setsup_cli.parsing.arguments import DEFAULT, OUTPUT, Rai, Source, flag
+from setsup_cli.parsing.arguments import DEFAULT, OUTPUT, RAI, Source, flag, option
 from setsup_cli.parsing.source import find_source, given_words, open_source, source_words, word_options
 from setsup_cli.parsing.values import describe_options
 from setsup_cli.suggestions import advise, sample_command
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
-Counts, a sample and further attributes are shown only if the files of the dataset are on this machine."""
+Counts, the first row and further attributes are shown only if the files of the dataset are on this machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Options(Source):
     croissant: Annotated[
         bool, flag("Print the dataset's description in Croissant 1.1 (JSON-LD) instead.", group=OUTPUT)
     ] = False
-    rai: Rai = None
+    rai: Annotated[Path | None, option("FILE.yaml", f"With --croissant, {RAI}", group=OUTPUT)] = None
 
 
 def run(options: Options) -> int:

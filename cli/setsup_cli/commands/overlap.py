@@ -13,6 +13,7 @@ from setsup_cli.parsing.arguments import Named, names_and_paths, option
 from setsup_cli.parsing.notations import NOTATIONS
 from setsup_cli.parsing.source import open_source, rows_where, source_words
 from setsup_cli.parsing.values import split_names
+from setsup_cli.parsing.view_bands import ANGLE, DIRECTION, SCALE
 from setsup_cli.parsing.workers import On, RayAddress, RayGpus, cluster
 from setsup_cli.stopping import sigterm_as_interrupt
 from setsup_cli.suggestions import advise
@@ -24,11 +25,11 @@ __all__ = ["HELP", "Options", "run"]
 
 HELP = """\
 Example: `setsup render room --rooms 20 --out rooms`, then `setsup overlap rooms --scene room --out rooms.overlap`. For
-ordered pairs of views of each scene, it measures the share of the surface in the first view that the second view shows:
-in renderings and recordings by depth, in captures with a COLMAP model by the points that both views observe. `setsup
-sample rooms --overlap rooms.overlap:.3-.8` draws pairs in a band of overlap; `--export FOLDER --layout loftr` also
-writes them in the files of another project. If a command is interrupted, run it again: it resumes, and the output is
-identical for any number of processes or machines."""
+ordered pairs of views of each scene, the command measures the share of the surface in the first view that the second
+view shows: in renderings and recordings by depth, in captures with a COLMAP model by the points that both views
+observe. `setsup sample rooms --overlap rooms.overlap:.3-.8` draws pairs in a band of overlap; `--export FOLDER --layout
+loftr` also writes them in the file format of another project. If a command is interrupted, run it again: it resumes,
+and the output is identical for any number of processes or machines."""
 
 _BAND = ".3-.8"
 _BANDS = ("overlap", "angle", "scale")
@@ -51,11 +52,13 @@ class Options(Named):
     ] = field(kw_only=False)
     out: Annotated[
         Path | None,
-        option("FILE", "Output file; must be new, or of the same command.", alias="-o"),
+        option("FILE", "Output file; must be new or written by the same command, which then reads it.", alias="-o"),
     ] = None
     scene: Annotated[
         tuple[str, ...] | None,
-        option("FACTOR ...", "Factors in which the views of a scene agree.", "those of a rendering or a capture"),
+        option(
+            "FACTOR ...", "Factors in which the views of a scene agree.", "those recorded in a rendering or capture"
+        ),
     ] = None
     where: Annotated[
         str | None,
@@ -69,23 +72,33 @@ class Options(Named):
             "the first that the dataset has",
         ),
     ] = None
-    pixels: Annotated[int, option("N", "Sample pixels per view, at least 16.")] = 192
+    pixels: Annotated[int, option("N", "Number of sample pixels per view, at least 16.")] = 192
     candidates: Annotated[
         int,
         option(
             "N",
-            "Number of views that each view chooses in scenes of more than 200 views: half the nearest, half at "
-            "random. In smaller scenes, all pairs are measured.",
+            "In scenes of more than 200 views, number of views to choose for comparison with each view: half of them "
+            "the nearest, the others random. In smaller scenes, all pairs are measured.",
         ),
     ] = 128
     tolerance: Annotated[
-        float, option("SHARE", "Largest difference of depths, relative, at which a point is visible.")
+        float,
+        option(
+            "SHARE",
+            "With the source depth, largest difference between the depth of a point and the depth measured there at "
+            "which the point counts as visible, as a share of the depth of the point.",
+        ),
     ] = 0.01
-    absolute: Annotated[
-        float, option("METRES", "Largest difference of depths, absolute; the larger of both limits counts.")
-    ] = 0.0
+    absolute: Annotated[float, option("METRES", "The same limit in metres; the larger of the two applies.")] = 0.0
     seed: Annotated[int, option("N", "Random seed of sample pixels and candidates.")] = 0
-    overlap: Annotated[str, option("LOW-HIGH", "Band of overlap: of the pairs that are counted and written.")] = _BAND
+    overlap: Annotated[
+        str,
+        option(
+            "LOW-HIGH",
+            "Band of overlap of the pairs to count and, with --export, to write. The output file does not depend on "
+            "it.",
+        ),
+    ] = _BAND
     export: Annotated[
         Path | None,
         option("FOLDER", "Also write the pairs, with images, depth and cameras; must be new. Requires --layout."),
@@ -94,13 +107,11 @@ class Options(Named):
         Literal["d2-net", "loftr", "dust3r", "superglue", "hloc"] | None,
         option("LAYOUT", "Project that reads these files: d2-net, loftr, dust3r, superglue or hloc."),
     ] = None
-    angle: Annotated[str | None, option("LOW-HIGH", "Band of the angle between the views of these pairs, degrees.")] = (
-        None
-    )
-    scale: Annotated[str | None, option("LOW-HIGH", "Band of the ratio of sizes in these pairs.")] = None
+    angle: Annotated[str | None, option("LOW-HIGH", f"With --export, {ANGLE}")] = None
+    scale: Annotated[str | None, option("LOW-HIGH", f"With --export, {SCALE}")] = None
     direction: Annotated[
         Literal["either", "both"] | None,
-        option("either|both", "Which directions of these pairs must be in the bands.", "either"),
+        option("either|both", f"With --export, {DIRECTION} either or both.", "either"),
     ] = None
     processes: Annotated[int, option("N", "Number of worker processes.")] = 1
     on: On = None

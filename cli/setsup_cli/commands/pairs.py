@@ -30,12 +30,12 @@ __all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
 Examples: `setsup pairs room`, `setsup pairs rooms --overlap .3-.8`. A PixelPairSampler draws every scene equally often
-and, for each draw, two different views of the scene; with --overlap, an OverlapSampler draws views that overlap. Of a
+and, for each draw, two different views of the scene; with --overlap, an OverlapSampler draws views that overlap. For a
 recipe, pixels of the first view are traced to the scene and from there to the second view; occluded pixels are plotted
-separately. `setsup render RECIPE --matches N` writes such pairs, and for each pixel its position in the other view.
-Pixels of a dataset are matched by its scenes, its stored partners, its depth or the tracks of a COLMAP model; `setsup
-pairs DATASET --help` lists the options. `setsup pairs --run RUN IMAGE1 IMAGE2` shows the matches that a trained network
-finds between two images; `setsup pairs --run --help` lists its options."""
+separately. `setsup render RECIPE --matches N` writes such pairs, and for each pixel its position in the other view. For
+a dataset, pixels are matched by its scenes, the matches stored by `setsup render --matches`, its depth, or the tracks
+of a COLMAP model; `setsup pairs DATASET --help` lists the options. `setsup pairs --run RUN IMAGE1 IMAGE2` shows the
+matches that a trained network finds between two images; `setsup pairs --run --help` lists its options."""
 
 _WITHOUT_FILES = ("room", "shapes3d")
 """Recipes that need no file."""
@@ -53,7 +53,8 @@ class Options(RecipeOptions):
         str | None,
         option(
             "[RECIPE|DATASET]",
-            "Recipe to render: object, room or shapes3d; or a folder, file or name of a dataset.",
+            "Recipe to render (object, room or shapes3d), or a dataset: its name, file, folder or address.",
+            name="RECIPE|DATASET",
             completer=_complete,
         ),
     ] = field(default=None, kw_only=False)

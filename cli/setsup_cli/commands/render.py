@@ -55,12 +55,15 @@ class Options(RecipeOptions):
     ] = None
     out: Annotated[
         Path | None,
-        option("FOLDER", "Output folder; must be new or an unfinished run of the same command.", alias="-o"),
+        option("FOLDER", "Output folder; must be new or written by the same command, which then resumes.", alias="-o"),
     ] = None
     modalities: Annotated[
         tuple[str, ...] | None,
         option(
-            "NAME ...", "Modalities to write: image, depth, normals, instances, triangles, partners, status.", "all"
+            "NAME ...",
+            "Modalities to write: image, depth, normals, instances and triangles; with --matches, also partners and "
+            "status.",
+            "all",
         ),
     ] = None
     matches: Annotated[
@@ -79,7 +82,8 @@ class Options(RecipeOptions):
         Literal["forward", "both", "either"] | None,
         option(
             "forward|both|either",
-            "With --overlap, whether the overlap of view 0 with view 1 lies in the band, both overlaps do, or either.",
+            "With --overlap, directions in which the overlap of a pair of views must lie in the band: forward, from "
+            "the first to the second view; both; or either.",
             "forward",
         ),
     ] = None
@@ -87,8 +91,8 @@ class Options(RecipeOptions):
         int | None,
         option(
             "N",
-            "With --overlap, number of candidates of a pair to try; if none of them is in the band, the nearest one "
-            "is used.",
+            "With --overlap, maximum number of candidates to try for each pair; if none lies in the band, the one "
+            "nearest to it is used.",
             "64",
         ),
     ] = None

@@ -42,8 +42,8 @@ class Options(Source):
         str | None,
         option(
             "URL",
-            "Output folder or address such as s3://bucket/shapes; must be new or an unfinished run of the same "
-            "command.",
+            "Output folder or address such as s3://bucket/shapes; must be new or written by the same command, which "
+            "then resumes.",
             alias="-o",
         ),
     ] = None
@@ -76,7 +76,7 @@ class Options(Source):
         tuple[int, int] | None,
         option(
             "HEIGHT WIDTH",
-            "Resize images, antialiased, to cover this size, and crop the centre.",
+            "Resize images with antialiasing to cover this size, and crop the centre.",
             "original size",
         ),
     ] = None

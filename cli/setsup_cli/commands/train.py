@@ -13,7 +13,7 @@ from setsup_cli.output import say, show_json, write
 from setsup_cli.parsing.arguments import Common, DatasetOptions, Image, Kinds, Root, flag
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand, parse_known
-from setsup_cli.parsing.settings import Setting, setting_fields, short_fields, typed_settings
+from setsup_cli.parsing.settings import Setting, explain_marks, setting_fields, short_fields, typed_settings
 from setsup_cli.training.describing import is_paper, list_names, list_paper, speaks
 from setsup_cli.training.running import check_points, plan_points, train_points
 from setsup_cli.training.sweep import read_points
@@ -100,7 +100,7 @@ class Options(Common):
         Literal["auto", "ddp", "ddp-unused"],
         declared("auto|ddp|ddp-unused", "Distributed strategy; ddp-unused allows parameters without a gradient."),
     ] = "auto"
-    sync_batchnorm: Annotated[bool, flag("Compute batch normalization over all GPUs.")] = False
+    sync_batchnorm: Annotated[bool, flag("Compute batch normalisation over all GPUs.")] = False
     compile: Annotated[bool, flag("Compile the networks with torch.compile.")] = False
     workers: Annotated[
         int | Literal["auto", "thread"],
@@ -165,15 +165,18 @@ def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
         namespace, preset = {"file": file, "usual_config": config, "named": named}, file.preset
         usual = _defaults(file, config)
     seeds = f"\nThe paper reports results over {preset.seeds} seeds." if preset.seeds > 1 else ""
+    declared = [*short_options(preset), *setting_fields(preset, NO_SETTINGS, aliases=_ALIASES)]
+    marks = explain_marks(declared)
     options = make_dataclass(
         "Options",
-        [*usual, *short_options(preset), *setting_fields(preset, NO_SETTINGS, aliases=_ALIASES)],
+        [*usual, *declared],
         bases=(Options,),
         frozen=True,
         kw_only=True,
         namespace=namespace | {"typed": typed_settings(words)},
     )
-    return Subcommand("train", options, f"{preset.name}: {preset.shows}.{seeds}", given.preset or "")
+    about = "\n\n".join(filter(None, [f"{preset.name}: {preset.shows}.{seeds}", marks]))
+    return Subcommand("train", options, about, given.preset or "")
 
 
 def _is_without_data(preset: "Preset") -> bool:

@@ -32,6 +32,8 @@ HELP = """\
 The encoder is evaluated with probes, retrieval, principal components and information estimates. Results are written to
 evaluation.json in the output folder, and figures to the same folder. Settings of the evaluations are options."""
 
+_MORE = "`setsup eval --encoder ENCODER DATASET --help` lists them."
+_SUMMARY = "evaluate a frozen encoder on a dataset"
 _ROWS = 10_000
 
 
@@ -43,6 +45,7 @@ class ByEncoder(EncoderOptions):
         tuple[str, ...] | None,
         option("NAME ...", "Factors to measure.", "all varying factors with at least 5 rows per level"),
     ] = None
+    seed: Annotated[int, option("N", "Random seed for drawing rows, for estimators and for random weights.")] = 0
     only: Annotated[tuple[str, ...] | None, option("NAME ...", "Run only these evaluations.")] = None
     out: Annotated[
         Path | None,
@@ -65,10 +68,13 @@ class _Opened:
 def resolve_options(words: Sequence[str]) -> Subcommand:
     """Options with the settings of the evaluations of the dataset that words name."""
     require_modules("eval needs", "torch", "lightning")
+    subcommand = Subcommand("eval", ByEncoder, HELP, summary=_SUMMARY)
+    given = parse_known(subcommand, words)
+    if given.dataset is None and given.table is None and {"-h", "--help"} & set(words):
+        return subcommand._replace(help=f"{HELP} {_MORE}")
     from setsup.experiments.encoders import standard_evaluations, suitable_factors
     from setsup.samplers import EpochSampler
 
-    given = parse_known(Subcommand("eval", ByEncoder, HELP), words)
     dataset, data = open_data(given)
     check_named(given.factors, dataset, given)
     table = dataset.factors
@@ -78,7 +84,7 @@ def resolve_options(words: Sequence[str]) -> Subcommand:
     settings = [field for name, evaluation in evaluations.items() for field in nested(name, evaluation)]
     namespace = {"typed": typed_settings(words), "opened": _Opened(dataset, data, evaluations, left_out)}
     made = make_dataclass("Options", settings, bases=(ByEncoder,), frozen=True, kw_only=True, namespace=namespace)
-    return Subcommand("eval", made, HELP, summary="evaluate a frozen encoder on a dataset")
+    return subcommand._replace(options=made)
 
 
 def run(options: Any) -> int:

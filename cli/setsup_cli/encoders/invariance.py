@@ -12,14 +12,12 @@ from setsup_cli.encoders.options import (
     DatasetName,
     Embedding,
     Encoders,
-    OwnPreset,
-    Seed,
     check_named,
     chosen_embedding,
     open_data,
 )
 from setsup_cli.output import say, say_prose, show_json, show_table
-from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Image, Kinds, Root, Source, Split
+from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Image, Kinds, OwnPreset, Root, Source, Split
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.runs import check_device
@@ -33,7 +31,7 @@ NAME = "invariance"
 SHOWS = "how well embeddings predict the domain and other factors: setsup report invariance --help"
 
 HELP = """\
-For each encoder and run, and for the initial weights of each run, a network is trained to predict the domain and each
+For each encoder and run, and for the initial weights of each run, a network is trained to predict the domain and every
 other factor from embeddings. The table shows its accuracy on held-out rows (R² for continuous factors), the ideal value
 (for the domain, the share of the most frequent domain), and the accuracy with permuted labels. Example: `setsup report
 invariance shapes3d-procedural runs/dcodr/seed-0 --domain shape --encoder pixels:8`."""
@@ -70,7 +68,7 @@ class Options(Common):
     preset: OwnPreset = None
     device: Device = None
     batch: Batch = 64
-    seed: Seed = 0
+    seed: Annotated[int, declared("N", "Random seed for drawing rows, for estimators and for random weights.")] = 0
 
 
 SUBCOMMAND = Subcommand("report", Options, HELP, NAME, summary=f"measure {SHOWS.partition(':')[0]}")

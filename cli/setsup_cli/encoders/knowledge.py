@@ -13,8 +13,6 @@ from setsup_cli.encoders.options import (
     DatasetName,
     Embedding,
     Encoders,
-    OwnPreset,
-    Seed,
     check_named,
     chosen_embedding,
     describe_encoder,
@@ -23,7 +21,7 @@ from setsup_cli.encoders.options import (
 )
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.output_paths import Force, moved, write_image
-from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Root, Source, Split
+from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, OwnPreset, Root, Source, Split
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.values import check_image
@@ -90,8 +88,8 @@ class Options(Common):
     preset: OwnPreset = None
     device: Device = None
     batch: Batch = 64
-    seed: Seed = 0
-    out: Annotated[Path | None, declared("FILE.png", "Plot the report into this file.", alias="-o")] = None
+    seed: Annotated[int, declared("N", "Random seed for drawing rows, for estimators and for random weights.")] = 0
+    out: Annotated[Path | None, declared("FILE.png", "Write a plot of the report to this file.", alias="-o")] = None
     force: Force = False
 
 

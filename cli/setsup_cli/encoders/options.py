@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from setsup.errors import SetsupError
 from setsup.experiments.data import Data
-from setsup_cli.parsing.arguments import Device, Source, option
+from setsup_cli.parsing.arguments import SOURCES, Device, Source, names_and_paths, option
 from setsup_cli.parsing.source import (
     card_command,
     check_factors,
@@ -30,8 +30,6 @@ __all__ = [
     "Embedding",
     "EncoderOptions",
     "Encoders",
-    "OwnPreset",
-    "Seed",
     "check_named",
     "chosen_embedding",
     "describe_encoder",
@@ -43,23 +41,20 @@ __all__ = [
 
 _FORMS = (
     "hf:NAME (in the cache of the Hugging Face hub) or hf:./FOLDER; FILE.pt (weights of a torchvision or MoCo "
-    "ResNet); timm:NAME; FILE.py:FUNCTION (which returns a module); random:resnet50; pixels or pixels:16. Nothing is "
-    "downloaded."
+    "ResNet); timm:NAME; FILE.py:FUNCTION (which returns a module); random:resnet50; pixels (the pixels of the image) "
+    "or pixels:16 (those of the image resized to 16 × 16). Nothing is downloaded."
 )
 MODE = Annotated[
     str | None,
     option(
         "ENCODER",
-        f"Frozen encoder to use instead of RUN: {_FORMS} `--encoder pixels --help` lists the options of encoders.",
+        f"Frozen encoder to use instead of RUN: {_FORMS} With --encoder pixels, --help lists the options of encoders.",
     ),
 ]
 """The option where a run may be named instead."""
 Batch = Annotated[int, option("N", "Images per forward pass of the encoder, 1 to 256.")]
-Seed = Annotated[int, option("N", "Random seed for drawing rows, for estimators and for random weights.")]
 
-DatasetName = Annotated[
-    str, option("DATASET", "Name listed by `setsup datasets`, table in a file, folder, or address of shards.")
-]
+DatasetName = Annotated[str, option("DATASET", SOURCES, completer=names_and_paths)]
 Encoders = Annotated[
     tuple[str, ...] | None,
     option(
@@ -73,20 +68,18 @@ Embedding = Annotated[
     str | None,
     option("NAME", "Name of the embedding, if the method of the runs has several, such as a view.", "all of them"),
 ]
-OwnPreset = Annotated[
-    str | None,
-    option("FILE", "New path of the file that defines the preset, if it is your own and you have moved the file."),
-]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderOptions(Source):
     """Options of a subcommand that uses an encoder."""
 
+    dataset: Annotated[
+        str | None, option("[DATASET]", f"{SOURCES} Required unless --table is given.", completer=names_and_paths)
+    ] = field(default=None, kw_only=False)
     encoder: Annotated[str, option("ENCODER", f"Frozen encoder: {_FORMS}")]
     device: Device = None
     batch: Batch = 64
-    seed: Seed = 0
 
 
 def names_encoder(words: Sequence[str]) -> bool:

@@ -13,16 +13,15 @@ from setsup_cli.encoders.options import (
     DatasetName,
     Embedding,
     Encoders,
-    OwnPreset,
-    Seed,
     check_named,
     chosen_embedding,
     open_data,
 )
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.output_paths import Force, moved, write_image
-from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Root, Source, Split
+from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, OwnPreset, Root, Source, Split
 from setsup_cli.parsing.arguments import option as declared
+from setsup_cli.parsing.notations import NOTATIONS, find_levels
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.values import check_image
 from setsup_cli.runs import check_device
@@ -38,10 +37,11 @@ SHOWS = "whether frozen encoders and runs give the members of an orbit similar e
 HELP = """\
 For each encoder and run, the report shows Euclidean distances between drawn rows, within and between orbits; the
 probability that a pair from one orbit is closer than a pair from two orbits (AUC); the share of members whose nearest
-canonical member belongs to their orbit; and, for methods with `rectify`, the error of the decoded canonical images,
+canonical member belongs to their orbit; and, for methods that decode canonical images (method `rectify`), their error,
 compared with two baselines. Example: `setsup report orbits shapes3d-procedural --orbit wall_hue shape --canonical
 argmin:orientation --encoder pixels:16`."""
 
+_MEMBER = NOTATIONS["str | Mapping[str, Level]"]
 _NUMBERS = ("mean", "5 %", "25 %", "50 %", "75 %", "95 %")
 
 
@@ -56,12 +56,8 @@ class Options(Common):
     )
     orbit: Annotated[tuple[str, ...], declared("FACTOR ...", "Factors whose combinations are the orbits.")]
     canonical: Annotated[
-        str | None,
-        declared(
-            "EXPRESSION",
-            "Canonical member of an orbit: first, argmin:FACTOR, or the first row with \"camera == '05_1'\".",
-            "none, to measure only distances",
-        ),
+        tuple[str, ...] | None,
+        declared("MEMBER ...", f"Canonical member of each orbit. {_MEMBER.note}", "none, to measure only distances"),
     ] = None
     encoder: Encoders = None
     root: Root = None
@@ -73,7 +69,7 @@ class Options(Common):
     preset: OwnPreset = None
     device: Device = None
     batch: Batch = 64
-    seed: Seed = 0
+    seed: Annotated[int, declared("N", "Random seed for drawing orbits and their members, and for random weights.")] = 0
     out: Annotated[Path | None, declared("FILE.png", "Write a sheet of the first orbits.", alias="-o")] = None
     force: Force = False
 
@@ -85,7 +81,8 @@ def run(options: Options) -> int:
     """Measure, print and draw."""
     require_modules("this report needs", "torch", "lightning")
     from setsup.experiments.data import image_modality
-    from setsup.experiments.evaluations.orbits import OrbitStructure, draw_orbit_sheet, study_orbits
+    from setsup.experiments.evaluations.drawn_orbits import draw_orbits
+    from setsup.experiments.evaluations.orbits import draw_orbit_sheet, study_orbits
 
     if not (options.encoder or options.runs):
         raise SetsupError(
@@ -99,11 +96,14 @@ def run(options: Options) -> int:
     dataset, data = open_data(source)
     check_named(options.orbit, dataset, source)
     image_modality(dataset)  # raises what is wrong, before anything is embedded
-    structure = OrbitStructure(
-        orbit=options.orbit, canonical=options.canonical, count=options.rows, members=options.members
-    )
+    canonical = None if options.canonical is None else _MEMBER.read(options.canonical, "--canonical")
+    if isinstance(canonical, Mapping):
+        check_named(list(canonical), dataset, source)
+        canonical = find_levels(canonical, dataset.factors, "--canonical")
     opened = [*trained_methods(options, dataset, data)]
-    drawn = structure.draw(opened[0][2])  # all have one seed
+    drawn = draw_orbits(
+        dataset.factors, options.orbit, canonical, count=options.rows, members=options.members, seed=options.seed
+    )
     studies: dict[str, StudiedOrbits] = {}
     for label, lines, trained in opened:
         if not options.json:
@@ -120,7 +120,7 @@ def run(options: Options) -> int:
     notes = [note for note in notes if note]
     if options.json:
         about: dict[str, Any] = {"dataset": dataset.name, "split": options.split, "seed": options.seed}
-        about |= {"orbit": options.orbit, "canonical": options.canonical, "notes": notes}
+        about |= {"orbit": options.orbit, "canonical": canonical, "notes": notes}
         sizes = {"members": drawn.sizes.tolist(), "canonical_row": drawn.canonical.tolist()}
         about["orbits"] = [
             {"orbit": name, **{key: values[index] for key, values in sizes.items()}}

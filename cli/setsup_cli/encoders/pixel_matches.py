@@ -8,7 +8,7 @@ from setsup.errors import DataError, require_modules
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_json
 from setsup_cli.output_paths import Force, moved, write_image
-from setsup_cli.parsing.arguments import Common, Device
+from setsup_cli.parsing.arguments import Common, Device, OwnPreset
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.values import check_image
@@ -37,7 +37,7 @@ class Options(Common):
         declared("X Y", "Pixel of the resized first image whose distances are shown.", "the centre"),
     ] = None
     lines: Annotated[int, declared("N", "Maximum number of lines.")] = 24
-    preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own.")] = None
+    preset: OwnPreset = None
     device: Device = None
     out: Annotated[Path, declared("FILE", "Output image.", alias="-o")] = Path("setsup-pairs.png")
     force: Force = False

@@ -16,7 +16,9 @@ from setsup_cli.parsing.values import convert_words
 __all__ = [
     "DEFAULT",
     "OUTPUT",
+    "RAI",
     "SOURCE",
+    "SOURCES",
     "Checkpoint",
     "Common",
     "Dataset",
@@ -26,6 +28,7 @@ __all__ = [
     "Kinds",
     "MaybeDataset",
     "Named",
+    "OwnPreset",
     "Rai",
     "Root",
     "Source",
@@ -37,6 +40,19 @@ __all__ = [
 
 DEFAULT = "shapes3d-procedural"
 """The dataset of subcommands without a dataset: rendered on demand, no download."""
+
+SOURCES = (
+    "Name listed by `setsup datasets`; CSV, Parquet or JSON lines file; folder, zip or tar of images; folder written "
+    "by `setsup render`; saved Hugging Face dataset; Croissant description; or folder or address of shards."
+)
+"""What help says of the argument DATASET."""
+
+RAI = (
+    "YAML file of responsible-AI (RAI) fields, which cannot be derived from the data: dataLimitations, dataBiases, "
+    "personalSensitiveInformation, dataUseCases, dataSocialImpact, creator, datePublished and others; each a string or "
+    "a list of strings."
+)
+"""What help says of the file of ``--rai``."""
 
 SOURCE = Group("Source", sort_key=1)
 """Options that say which data are opened."""
@@ -73,26 +89,8 @@ def names_and_paths(context: Any) -> Iterable[str]:
 
 
 Dataset = Annotated[str, option("DATASET", "Name listed by `setsup datasets`.", completer=_names)]
-Rai = Annotated[
-    Path | None,
-    option(
-        "FILE.yaml",
-        "What only a person knows, for croissant.json: dataLimitations, dataBiases, personalSensitiveInformation, "
-        "dataUseCases, dataSocialImpact, creator, datePublished and others; each a string or a list of strings.",
-        group=OUTPUT,
-    ),
-]
-MaybeDataset = Annotated[
-    str | None,
-    option(
-        "[DATASET]",
-        "Name listed by `setsup datasets`; CSV, Parquet or JSON lines file; folder, zip or tar of images; folder "
-        "written by `setsup render`; saved Hugging Face dataset; Croissant description; or folder or "
-        "address of shards.",
-        DEFAULT,
-        completer=names_and_paths,
-    ),
-]
+Rai = Annotated[Path | None, option("FILE.yaml", f"For croissant.json: {RAI}", group=OUTPUT)]
+MaybeDataset = Annotated[str | None, option("[DATASET]", SOURCES, DEFAULT, completer=names_and_paths)]
 Root = Annotated[Path | None, option("FOLDER", "Folder or archive of the published files.", group=SOURCE)]
 Split = Annotated[
     str | None,
@@ -129,6 +127,10 @@ Relist = Annotated[
     flag(
         "List a folder or archive of images again, to find changes that modification times do not reveal.", group=SOURCE
     ),
+]
+OwnPreset = Annotated[
+    str | None,
+    option("FILE.py", "New path of the file that defines the preset, if it is your own and you have moved the file."),
 ]
 Device = Annotated[str | None, option("cpu|cuda|cuda:N", "Device of the networks.", "a GPU if available")]
 

@@ -192,7 +192,7 @@ NOTATIONS: Mapping[str, Notation] = {
     ),
     "Mapping[str, float]": Notation("FACTOR=NUMBER ...", Words, _by_name("number", float), factors=list),
     "int | Mapping[str, int]": Notation(
-        "FACTOR=N ...", Words, _by_name("integer", int, alone=str.isdecimal), "N alone applies to all factors.",
+        "FACTOR=N ...", Words, _by_name("integer", int, alone=str.isdecimal), "N alone applies to all of them.",
         factors=lambda value: [] if isinstance(value, int) else list(value),
     ),
     "Sequence[str | Sequence[str]]": Notation(
@@ -201,7 +201,7 @@ NOTATIONS: Mapping[str, Notation] = {
     ),
     "int | tuple[int, int] | Mapping[int, int | tuple[int, int] | None]": Notation(
         "K", str, _factor_numbers,
-        "A number, a range such as 1-3, or the word 'any'; 0:1,100:1-3 means 1, then 1 to 3 from step 100.",
+        "0:1,100:1-3 means 1, then 1 to 3 from step 100.",
         "a number of factors, such as 2, a range, such as 1-3, or any, or one from each of some steps on, such as "
         "0:1,100:1-3",
     ),
@@ -223,7 +223,8 @@ NOTATIONS: Mapping[str, Notation] = {
     ),
     "str | Mapping[str, Level]": Notation(
         "MEMBER ...", Words, _by_name("level", str, alone=lambda word: not _LEVEL.match(word)),
-        "first, argmin:FACTOR, FACTOR=LEVEL ..., or the first row that satisfies an expression, as for --where.",
+        "first: the first row, in the order of the table; argmin:FACTOR: the row with the smallest value; FACTOR=LEVEL "
+        "...: the first row with these levels; any other word: the first row that satisfies this expression.",
         factors=_factors_of_member,
     ),
     "sampler": Notation("FILE.py:CLASS", str),

@@ -125,9 +125,12 @@ def _long_name(member: "Field[Any]") -> str:
 def _columns(console: "Console", options: object, entries: object) -> tuple["ColumnSpec", ...]:
     """Columns of the help, of which the first is wide enough for choices."""
     from cyclopts.help import ColumnSpec, DescriptionRenderer, NameRenderer
+    from rich.text import Text
 
     width = console.width * 45 // 100
-    name = ColumnSpec(renderer=NameRenderer(width), style="cyclopts.name", max_width=width)
+    names = NameRenderer(width)
+    # as text: rich takes [png|pdf ...] for markup, and shows nothing
+    name = ColumnSpec(renderer=lambda entry: Text(str(names(entry))), style="cyclopts.name", max_width=width)
     return name, ColumnSpec(renderer=DescriptionRenderer(), overflow="fold")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple, cast
 
 from setsup_cli.parsing.arguments import option
 from setsup_cli.parsing.notations import NOTATIONS, Notation, choose_from
-from setsup_cli.parsing.settings import Setting
+from setsup_cli.parsing.settings import Setting, name_options
 from setsup_cli.parsing.signatures import Argument, read_arguments, read_constant
 
 __all__ = ["FAMILIES", "SamplerOption", "all_options", "option_fields", "sampler_options"]
@@ -19,6 +19,7 @@ class Family(NamedTuple):
     ``choosing`` are the options that choose it, ``names`` its options by the arguments that have other names than they,
     besides those of :data:`NAMES`. ``without`` are arguments without an option. ``defaults`` says in the help what an
     option is by default where the signature does not; ``{}`` is the sampler's default, where data may have less.
+    ``metavars`` are the letters by which help calls the values of options, where these have one.
     """
 
     about: str
@@ -28,6 +29,7 @@ class Family(NamedTuple):
     names: Mapping[str, str] = {}
     without: Sequence[str] = ("stream", "every")
     defaults: Mapping[str, str] = {}
+    metavars: Mapping[str, str] = {}
 
 
 class SamplerOption(NamedTuple):
@@ -58,7 +60,7 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "domains": Family(
         "batches of several domains", "domains", "DomainSampler", ["domain"],
-        defaults={"size": _SMALLEST, "sets": "up to {}"},
+        defaults={"size": _SMALLEST, "sets": "up to {}"}, metavars={"sets": "P", "size": "K"},
     ),
     "orbits": Family(
         "whole orbits, or some of their members", "orbits", "OrbitSampler", ["orbit"],
@@ -78,6 +80,7 @@ FAMILIES: Mapping[str, Family] = {
             "ways": "up to {}",
             "queries": "{}; for your own data, at most the number of rows that each class has left",
         },
+        metavars={"ways": "N", "shots": "K", "queries": "Q"},
     ),
     "hierarchies": Family(
         "groups within groups", "hierarchies", "HierarchicalSampler", ["hierarchy"], {"factors": "hierarchy"},
@@ -91,21 +94,25 @@ FAMILIES: Mapping[str, Family] = {
         defaults={"ranks": "the whole table"},
     ),
     "overlap": Family(
-        "views of a scene by how much of it they share", "overlaps", "OverlapSampler", ["overlap"],
+        "views of a scene, selected by their overlap", "overlaps", "OverlapSampler", ["overlap"],
         {"overlaps": "overlap"}, ["stream", "overlap"],
     ),
     "mixtures": Family("your own sampler, such as a mixture, from a file", "", "", ["sampler"]),
 }  # fmt: skip
 """The samplers of the command, by the words after --help that show their options."""
 
-_SHARED = {
+_TEXTS = {
+    "k": "Number of factors that differ: a number, a range such as 1-3, or any.",
+    "must_differ": "Whether the two rows must differ in each of the K factors; with no, each of these factors is drawn "
+    "again and may coincide.",
+    "overlaps": "File written by `setsup overlap`, and a band.",
     "weights": "Numeric factor that contains the relative probability of each row.",
     "where": "Draw only from rows that satisfy an expression, such as \"scale >= 1.0 and shape != 'cube'\".",
     "positive": 'Constraint that a positive satisfies, such as "id == anchor.id and camera != anchor.camera".',
     "negative": 'Constraint that a negative satisfies, such as "id != anchor.id".',
     "seed": "Random seed.",
 }
-"""What help says of options that all samplers have, and of which Python takes more than a command can write."""
+"""What help says of options whose docstrings are about Python, by arguments."""
 
 _OWN = {
     "sampler": Argument("sampler", text="Your own sampler, from a Python file or a module (MODULE:CLASS)."),
@@ -127,18 +134,24 @@ def sampler_options(key: str) -> dict[str, SamplerOption]:
     for name, argument in (read_arguments(family.module, family.sampler) if family.sampler else _OWN).items():
         if name not in family.without:
             shown = family.names.get(name, NAMES.get(name, name))
-            options[shown] = _option(name, shown, argument, family.defaults.get(shown, "{}"))
+            options[shown] = _option(name, shown, argument, family)
+    spelled = {declared.argument: f"--{shown}" for shown, declared in options.items()}
+    options = {
+        shown: declared._replace(text=name_options(declared.text, spelled)) for shown, declared in options.items()
+    }
     return {name: options[name] for name in family.choosing} | options
 
 
-def _option(name: str, shown: str, argument: Argument, default: str) -> SamplerOption:
+def _option(name: str, shown: str, argument: Argument, family: Family) -> SamplerOption:
     """The option of an argument: help is all that the docstring says of choices, else its first clause."""
+    default = family.defaults.get(shown, "{}")
     if argument.choices:
         notation, text = choose_from(argument.choices), argument.text
     else:
         notation = NOTATIONS.get(shown) or NOTATIONS[argument.annotation]
-        clause = _SHARED.get(name, argument.text).partition(". ")[0].partition("; ")[0].rstrip(".")
-        text = f"{clause}. {notation.note}".strip()
+        notation = notation._replace(metavar=family.metavars.get(shown, notation.metavar))
+        text = _TEXTS.get(name) or f"{argument.text.partition('. ')[0].partition('; ')[0].rstrip('.')}."
+        text = f"{text} {notation.note}".strip()
     usual = "" if argument.default is None else str(argument.default)
     usual = ("yes" if argument.default else "no") if argument.annotation == "bool" else usual
     return SamplerOption(name, argument.default, argument.choices, notation, text, default.replace("{}", usual))

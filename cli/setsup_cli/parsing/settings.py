@@ -1,7 +1,7 @@
 """Settings of presets, evaluations and recipes as options: names, types, defaults and help are their dataclasses'."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, field, fields, is_dataclass, make_dataclass
 from functools import partial
 from inspect import getdoc
@@ -18,7 +18,9 @@ __all__ = [
     "NOT_GIVEN",
     "changed",
     "described",
+    "explain_marks",
     "helps",
+    "name_options",
     "nested",
     "setting_fields",
     "short_fields",
@@ -31,7 +33,14 @@ _WORDS = (int, float, str, NoneType)
 """Types that one word gives."""
 _DESCRIBED = re.compile(r"^(?:Attributes|Parameters)\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", re.MULTILINE | re.DOTALL)
 _ENTRY = re.compile(r"^(\w+(?:, \w+)*) : .*\n((?: {4}.*\n?|\n)*)", re.MULTILINE)
+_ARGUMENT = re.compile(r"`(\w+)`")
 _MARKUP = re.compile(r":[a-z]+:`(?:~[\w.]*\.(?=\w+`))?([^`]+)`|`{2}([^`]+)`{2}| \[\d\]_")
+
+_MARKS = {
+    "[unclear]": "the paper does not state this clearly",
+    "[our choice]": "neither the paper nor its published code states this",
+}
+"""Marks in docstrings of papers' settings, and what they mean."""
 
 NOT_GIVEN: Any = object()
 """Value of a short name that is not given: None may be a value."""
@@ -45,20 +54,22 @@ def setting_fields(
     leave_out: Collection[str] = (),
     group: Group = _SETTINGS,
     aliases: Mapping[str, str] = {},
+    head: str = "",
 ) -> list[Setting]:
-    """Fields of a class of options, one for each setting."""
+    """Fields of a class of options, one for each setting; the names of the options begin with `head`."""
     declared = []
     hints, described = _hints(type(settings)), helps(type(settings))
+    options = _options_of(settings, head)
     for member in fields(settings):
         name, value = member.name, as_settings(getattr(settings, member.name))
         if name in leave_out:
             continue
         if is_dataclass(value):
-            declared += nested(name, value)
+            declared += nested(name, value, head)
         elif (kind := _readable(hints.get(name, type(value)))) is not None:
             about = option(
                 metavar(kind),
-                described.get(name, ""),
+                name_options(described.get(name, ""), options),
                 write_value(value) or "empty",
                 group=group,
                 converter=partial(_convert, kind),
@@ -68,14 +79,47 @@ def setting_fields(
     return declared
 
 
+def _options_of(settings: Any, head: str) -> dict[str, str]:
+    """Options by the settings that they set; none for settings that words cannot give."""
+    hints = _hints(type(settings))
+    return {
+        name: f"--{head}{name}".replace("_", "-")
+        for name in (member.name for member in fields(settings))
+        if _readable(hints.get(name, type(getattr(settings, name)))) is not None
+    }
+
+
+def name_options(text: str, options: Mapping[str, str]) -> str:
+    """Write the option in place of an argument in backticks, such as ``--clip-norm`` for clip_norm."""
+    return _ARGUMENT.sub(lambda argument: options.get(argument[1], argument[0]), text)
+
+
+def explain_marks(declared: Iterable[Setting]) -> str:
+    """What the marks mean that texts of settings have, such as ``[unclear]``; empty where they have none."""
+    texts = " ".join(_texts(declared))
+    return " ".join(f"{mark}: {meaning}." for mark, meaning in _MARKS.items() if mark in texts)
+
+
+def _texts(declared: Iterable[Setting]) -> Iterator[str]:
+    for _, annotated, _ in declared:
+        kind, about = get_args(annotated)
+        if is_dataclass(kind):
+            yield from _texts((member.name, member.type, member) for member in fields(kind))
+        else:
+            yield about.help or ""
+
+
 def _convert(kind: Any, given: Any, words: Sequence[Any]) -> Any:
     """Convert words to the type of a setting; cyclopts gives the type without None."""
     return convert_words(kind, words)
 
 
-def nested(name: str, settings: Any) -> list[Setting]:
+def nested(name: str, settings: Any, head: str = "") -> list[Setting]:
     """The field of settings whose options begin with a name and a dot; none where there is nothing to set."""
-    inner = setting_fields(settings, group=Group(f"{name.capitalize()} settings", _about(type(settings)), sort_key=1.5))
+    head = f"{head}{name}."
+    about = name_options(_about(type(settings)), _options_of(settings, head))
+    title = f"{name.capitalize().replace('_', '-')} settings"
+    inner = setting_fields(settings, group=Group(title, about, sort_key=1.5), head=head)
     if not inner:
         return []
     # cyclopts takes the classes of the module `types`, the default, for builtin ones
@@ -115,7 +159,8 @@ def short_fields(settings: Any, leave_out: Collection[str], taken: Collection[st
         owner, member = owners[names[0]]
         values = [write_value(getattr(part, field.name)) for part, field in map(owners.__getitem__, names)]
         default = (values[0] or "empty") if len(set(values)) == 1 else "the value of each setting"
-        text = helps(type(owner)).get(member.name, "").rstrip(".")
+        head = names[0].removesuffix(member.name)
+        text = name_options(helps(type(owner)).get(member.name, ""), _options_of(owner, head)).rstrip(".")
         sets = f"sets {' and '.join(f'--{name}' for name in names)}".replace("_", "-")
         about = option(
             metavar(kinds[0]),

@@ -12,7 +12,11 @@ __all__ = ["On", "RayAddress", "RayGpus", "cluster"]
 
 On = Annotated[
     Literal["ray"] | None,
-    option("ray", "Run on a Ray cluster whose machines all can access the folder or object storage.", "this machine"),
+    option(
+        "ray",
+        "Run on a Ray cluster, whose machines must all have access to the input and output files.",
+        "this machine",
+    ),
 ]
 """The option ``--on``."""
 
@@ -22,7 +26,7 @@ RayAddress = Annotated[
 ]
 """The option ``--ray-address``."""
 
-RayGpus = Annotated[float, option("N", "GPUs per unit of work, such as 0.25.")]
+RayGpus = Annotated[float, option("N", "GPUs reserved for each Ray task, such as 0.25.")]
 """The option ``--ray-gpus``."""
 
 

@@ -26,7 +26,7 @@ _NETWORKS = ("trained", "untrained")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigitStyle:
-    """Measures of :func:`~setsup_papers.abc.digits.digit_measures`, and the images of figure 5 of ABC.
+    """Measures of :func:`setsup_papers.abc.digits.digit_measures`, and the images of figure 5 of ABC.
 
     The untrained network, and the first principal components of pixels, are measured in the same way.
 
@@ -41,8 +41,8 @@ class DigitStyle:
     every : int
         Stride over the test images: 1 uses all.
     sigma : float, optional
-        Scale of the noise, in units of the embeddings; by default that of
-        :func:`~setsup.experiments.evaluations.noise_of`.
+        Standard deviation of the noise, in units of the embeddings; by default the length that the method's loss
+        resolves (:func:`setsup.experiments.evaluations.noise_of`).
     embedding : str, optional
         Name of the embedding, if the method has several.
 

@@ -84,7 +84,8 @@ class LayerProbes:
     betas : (float, float), optional
         β₁ and β₂ of Adam, which then replaces SGD, as for STL-10 in the paper; `momentum` is not used.
     strided : (int, int), optional
-        Size and stride of image patches that are encoded separately, such as (16, 8); a layer is then a map of patches.
+        Size and stride of image patches that are encoded separately, such as 16 and 8 pixels; a layer is then a map of
+        patches.
     samples : int, optional
         Maximum number of training images and of test images; all by default.
     baselines : tuple of {"untrained"}

@@ -26,7 +26,7 @@ class Positives:
         Recipe: ``dcodr``, one of four operations for each image; ``dcodr-blur``; ``dcodr-simsiam``, all of its
         operations; or a single transform of appendix A, such as ``dcodr-a/crop``.
     size : int, optional
-        Side of images, in pixels; None keeps that of the data.
+        Side of images, in pixels; by default that of the data.
 
     """
 
@@ -53,7 +53,7 @@ class Resized:
     Attributes
     ----------
     size : int, optional
-        Side of images, in pixels; None keeps that of the data.
+        Side of images, in pixels; by default that of the data.
 
     """
 

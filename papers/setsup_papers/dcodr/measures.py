@@ -39,8 +39,8 @@ class DeepProbeSettings:
         training data is held out for the test.
     samples : int, optional
         Maximum number of rows to fit, and to test; all by default.
-    width, layers, rate, batch, epochs, patience
-        As for :func:`~setsup.evaluation.deep_probes`.
+    width, layers, rate, batch, epochs, patience : optional
+        As for :func:`setsup.evaluation.deep_probes`.
     embedding : str, optional
         Name of the embedding, if the method has several.
 

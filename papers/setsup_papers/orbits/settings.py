@@ -38,8 +38,8 @@ class OrbitBatches:
     size : int
         Members per orbit, without repeats.
     canonical : str, optional
-        Canonical member of an orbit: ``first``, ``argmin:FACTOR``, or an expression over the factors, such as ``yaw ==
-        0``.
+        Canonical member of each orbit. ``first``: the first row, in the order of the table; ``argmin:FACTOR``: the row
+        with the smallest value; any other text: the first row that satisfies this expression, such as ``yaw == 0``.
     values : {"different", "independent"}
         Whether the orbits of a step are different; ``independent`` with ``size`` 1 draws single images.
     small : {"short", "drop", "replace", "error"}
@@ -101,7 +101,7 @@ class OrbitJointSettings(ImageSettings):
     Attributes
     ----------
     objective : {"joint", "triplet", "rectification", "exemplar", "autoencoder"}
-        Loss to minimize: the papers' OJ, OT, OE, EX or AE.
+        Loss to minimise: the papers' OJ, OT, OE, EX or AE.
     orbit : tuple of str
         Factors whose combinations are the orbits; for the supervised baseline, the class.
     channels : tuple of int

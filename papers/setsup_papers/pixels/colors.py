@@ -34,12 +34,12 @@ _DRAWN = 8  # digits of the image of an evaluation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColorSwap:
-    """How far pixel features move when a digit's colour is swapped, compared with the distance of random pixels.
+    """How far pixel features move when a digit's color is swapped, compared with the distance of random pixels.
 
     Attributes
     ----------
     images : int
-        Number of images of the split, each in both colours.
+        Number of images of the split, each in both colors.
     split : str
         Split of the training data's dataset.
     norm : {"inf", "l1", "l2"}
@@ -90,7 +90,7 @@ class ColorSwap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PixelLabels:
-    """Accuracy of a classifier of pixel features, on images with colours as in training and with opposite colours.
+    """Accuracy of a classifier of pixel features, on images with colors as in training and with opposite colors.
 
     The network is frozen. A :class:`~setsup_papers.pixels.PixelClassifier` is trained on features of images that are
     not warped, with labels and colours drawn again at every access: binary cross-entropy of every pixel with the label
@@ -105,7 +105,7 @@ class PixelLabels:
     rate : float
         Largest learning rate of AdamW, with one cycle.
     images : int, optional
-        Training images, whose features in both colours are kept in memory in 16 bits; all by default.
+        Training images, whose features in both colors are kept in memory in 16 bits; all by default.
     test : int, optional
         Maximum number of test images per split.
     stride : int

@@ -38,7 +38,7 @@ def _cell(norm: str, within: float) -> Preset:
     """Of the paper's size."""
     return Preset(
         name=named(norm, within),
-        shows=f"first experiment, colours of digits: λ = {within:g}, {norm}",
+        shows=f"first experiment, colors of digits: λ = {within:g}, {norm}",
         data=Data("colored-mnist", "train", options=(("recipe", "pixels"),)),
         sampler=Images(size=128),
         augmentation=ColoredPairs(),

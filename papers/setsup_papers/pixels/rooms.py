@@ -33,9 +33,11 @@ class Views:
     overlap : (float, float)
         Band of the overlap, from 0 to 1, with `overlaps`.
     direction : {"forward", "both", "either"}
-        In which direction a pair lies in the band.
+        Directions in which a pair of views must lie in the bands: ``forward``, from the first to the second view;
+        ``both``; or ``either``.
     choose : {"pairs", "scenes", "overlap", "angle"}
-        How a pair is chosen: uniformly; by a uniform scene; or by a uniform bin of the overlap or the angle.
+        How a pair is chosen. ``pairs``: uniformly from all pairs; ``scenes``: a scene, then one of its pairs, each
+        uniformly; ``overlap`` or ``angle``: a bin of it, then a pair in the bin, each uniformly.
     overlaps_digest : str, optional
         Digest of the overlaps; by default that of the file when the run starts. A run does not resume with others.
 

@@ -18,12 +18,12 @@ __all__ = ["ColoredPairs", "PixelContrastSettings"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColoredPairs:
-    """Pairs of views of coloured digits; see :class:`setsup.loading.views.PlanarPairs`.
+    """Pairs of views of colored digits; see :class:`setsup.loading.views.PlanarPairs`.
 
     Attributes
     ----------
     colors : {"fresh", "fixed"}
-        Whether labels and colours are drawn again for every image of a step, as in the published code, or taken from
+        Whether labels and colors are drawn again for every image of a step, as in the published code, or taken from
         the dataset.
     keep : float
         Share of the pixels with a partner to use as positives.

@@ -36,8 +36,7 @@ class Components:
     shown : int
         Number of points in a plot.
     maps : tuple of {"pca", "tsne", "umap"}
-        Plots to make: of the first two components, or of the maps by :func:`~setsup.evaluation.maps.tsne_map` and
-        :func:`~setsup.evaluation.maps.umap_map`.
+        Plots to make: of the first two principal components, or of a map by t-SNE or UMAP.
     embedding : str, optional
         Name of the embedding, if the method has several.
 

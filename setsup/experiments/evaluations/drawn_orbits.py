@@ -1,6 +1,6 @@
 """Orbits that an evaluation draws, with their members and canonical rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy.typing as npt
 from setsup.checks import check_integer
 from setsup.errors import SetsupError
 from setsup.factors import FactorTable
+from setsup.factors.factor import Level
 from setsup.samplers import OrbitSampler
 from setsup.samplers.groups.canonical import canonical_rows
 
@@ -35,7 +36,7 @@ class DrawnOrbits:
         Number of the drawn orbit of each row, ascending from 0.
     canonical : (orbits,) int64
         Canonical row of each orbit, drawn or not; -1 if the orbit has none, or none was requested.
-    asked : str or None
+    asked : str, mapping or None
         Definition of canonical members.
     lacking, among : int
         Numbers of orbits of the table: without a canonical row, and in all.
@@ -47,7 +48,7 @@ class DrawnOrbits:
     rows: Rows
     orbits: Rows
     canonical: Rows
-    asked: str | None
+    asked: str | Mapping[str, Level] | None
     lacking: int
     among: int
 
@@ -86,7 +87,7 @@ class DrawnOrbits:
 def draw_orbits(
     table: FactorTable,
     orbit: Sequence[str],
-    canonical: str | None = None,
+    canonical: str | Mapping[str, Level] | None = None,
     *,
     count: int = 100,
     members: int = 64,
@@ -100,7 +101,7 @@ def draw_orbits(
         Of the dataset.
     orbit : sequence of str
         Factors whose combinations are the orbits.
-    canonical : str, optional
+    canonical : str or mapping, optional
         Canonical member, as :class:`setsup.OrbitSampler` takes it. Orbits may lack it.
     count : int
         Orbits; all where there are fewer.

@@ -35,8 +35,9 @@ class FactorInformation:
     samples : int
         Number of rows to embed.
     estimator : {"probe", "mine", "neighbours"}
-        See :func:`~setsup.evaluation.probe_information`, :func:`~setsup.evaluation.mine` and
-        :func:`~setsup.evaluation.neighbour_information`. ``probe`` and ``mine`` are lower bounds. ``mine``, ABC's
+        ``probe``: a trained classifier (:func:`setsup.evaluation.probe_information`); ``mine``: MINE
+        (:func:`setsup.evaluation.mine`); ``neighbours``: distances to nearest neighbours
+        (:func:`setsup.evaluation.neighbour_information`). ``probe`` and ``mine`` are lower bounds. ``mine``, ABC's
         choice, underestimates the information of factors with many levels. ``probe`` is evaluated on held-out rows and
         treats levels as classes, so a continuous factor requires one of the other two.
     steps : int, optional
@@ -49,7 +50,8 @@ class FactorInformation:
     last : int, optional
         Number of final steps over which ``mine`` averages its estimate; 1,000 by default.
     sigma : float, optional
-        Scale of the noise, in units of the embeddings; by default that of :func:`noise_of`.
+        Standard deviation of the noise, in units of the embeddings; by default the length that the method's loss
+        resolves (:func:`setsup.experiments.evaluations.noise_of`).
     embedding : str, optional
         Name of the embedding, if the method has several.
 
@@ -119,7 +121,8 @@ class NoiseSweep:
     steps : int, optional
         Training steps of the estimator; by default its own number. ``neighbours`` is not trained.
     sigma : float, optional
-        σ, in units of the embeddings; by default that of :func:`noise_of`.
+        Standard deviation σ of the noise, in units of the embeddings; by default the length that the method's loss
+        resolves (:func:`setsup.experiments.evaluations.noise_of`).
     embedding : str, optional
         Name of the embedding, if the method has several.
 
@@ -179,7 +182,8 @@ class Accuracy:
     rate : float
         Learning rate.
     sigma : float, optional
-        Scale of the noise, in units of the embeddings; by default that of :func:`noise_of`.
+        Standard deviation of the noise, in units of the embeddings; by default the length that the method's loss
+        resolves (:func:`setsup.experiments.evaluations.noise_of`).
     embedding : str, optional
         Name of the embedding, if the method has several.
 

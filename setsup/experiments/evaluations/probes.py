@@ -36,8 +36,9 @@ class Probes:
     Attributes
     ----------
     factors : tuple of str
-        Factors to predict: those with levels by :func:`~setsup.evaluation.linear_classifier`, with a tenth of the rows
-        held out; continuous ones by :func:`~setsup.evaluation.ridge_probe`, with 5-fold cross-validation.
+        Factors to predict: discrete ones by a linear classifier (:func:`setsup.evaluation.linear_classifier`), with a
+        tenth of the rows held out; continuous ones by ridge regression (:func:`setsup.evaluation.ridge_probe`), with
+        5-fold cross-validation.
     samples : int
         Number of rows to embed from the training data, and from the test split.
     split : str, optional
@@ -46,7 +47,7 @@ class Probes:
         Classifiers: logistic regression, or a one-vs-rest support vector machine with the squared hinge loss.
     c : tuple of float
         Candidates for the inverse strength of the penalty, scikit-learn's ``C``; one is chosen for each factor on a
-        tenth of the training rows. By default, those of :func:`~setsup.evaluation.linear_classifier`.
+        tenth of the training rows. By default, those of :func:`setsup.evaluation.linear_classifier`.
     knn : tuple of int
         Numbers of nearest neighbours that vote, among the training rows without augmentation; one accuracy is measured
         for each.

@@ -113,13 +113,13 @@ class Retrieval:
     Attributes
     ----------
     factors : tuple of str
-        Factors with levels.
+        Discrete factors.
     samples : int
         Number of rows to embed.
     k : int
         Number of neighbours of a query; precision is the share of neighbours that have the value of the query.
     metric : {"l2sq", "cosine"}
-        See :func:`~setsup.evaluation.nearest`.
+        Distance between embeddings, as in :func:`setsup.evaluation.nearest`.
     embedding : str, optional
         Name of the embedding, if the method has several.
 

@@ -47,7 +47,7 @@ class OverlapTable:
     angle : (pairs,) float32, degrees
         Median over the shared points of the angle between the directions to the two cameras; NaN without such points.
     scale : (pairs,) float32
-        Median over the shared points of (z₂/f₂) / (z₁/f₁): above 1 where view ``second`` shows them coarser; NaN
+        Median over the shared points of (z₂/f₂) / (z₁/f₁): above 1 if view ``second`` shows them more coarsely; NaN
         without such points.
     unknown : (pairs,) float32
         Share of the sample pixels of view ``first`` whose depth in view ``second`` is unknown; NaN without pixels.

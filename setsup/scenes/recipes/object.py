@@ -74,12 +74,12 @@ class ObjectView:
     size : (height, width)
         Image size, in pixels.
     distance : float
-        Distance of the camera from the centre of a model, whose longest side is 2.
+        Distance of the camera from the centre of a model, which is scaled so that its longest side is 2.
     jitter : float
-        Maximum shift of the camera along each axis, after it is turned towards the centre. The shift is a function of
-        seed, model, azimuth and elevation.
+        Maximum shift of the camera along each axis, after it is turned towards the centre, in the unit of `distance`.
+        The shift is a function of seed, model, azimuth and elevation.
     field_of_view : float, degrees
-        Vertical field of view of the camera, from the top edge to the bottom edge of the image.
+        Vertical field of view of the camera, from the top edge to the bottom edge of the image, in degrees.
     up : "y" or "z"
         Axis of the models that points up; y in ShapeNet, OBJ and glTF.
     lights : tuple of Light

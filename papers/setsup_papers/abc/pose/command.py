@@ -12,7 +12,7 @@ from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup_cli.output import say, show_json
 from setsup_cli.output_paths import Force, free_path, is_missing_or_equal, moved
-from setsup_cli.parsing.arguments import Checkpoint, Common, DatasetOptions, Device, Named, Root, Split
+from setsup_cli.parsing.arguments import Checkpoint, Common, DatasetOptions, Device, Named, OwnPreset, Root, Split
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.source import check_root, open_source
 from setsup_cli.runs import check_device, describe_run, opened
@@ -76,14 +76,15 @@ class Options(Common):
     where: Annotated[
         str | None,
         declared(
-            "EXPRESSION", "Only renderings that satisfy an expression, such as \"elevation < 30 and model == 'coupe'\"."
+            "EXPRESSION",
+            "Use only renderings that satisfy an expression, such as \"elevation < 30 and model == 'coupe'\".",
         ),
     ] = None
     nearest: Annotated[int, declared("N", "Number of nearest renderings to compare and show.")] = 5
     shown: Annotated[int, declared("N", "Maximum number of photographs on the sheet.")] = 50
     embedding: Annotated[str | None, declared("NAME", "Name of the embedding, if the method has several.")] = None
     checkpoint: Checkpoint = "last"
-    preset: Annotated[str | None, declared("FILE", "File of the run's preset, if it is your own.")] = None
+    preset: OwnPreset = None
     device: Device = None
     out: Annotated[Path, declared("FOLDER", "Output folder.", alias="-o")] = Path("setsup-pose")
     force: Force = False

@@ -46,7 +46,7 @@ class PoseSets:
     every : int, optional
         Number of training steps between increases of p: p(t) = real·min(⌊t/every⌋, levels − 1)/(levels − 1), which
         reaches `real` for the last part of 40,000 steps, or of 60,000 with 6,000. The values between 0 and `real` are
-        [unclear]. None for the constant p = `real`.
+        [unclear]. By default, p is constant: p = `real`.
     levels : int
         Number of values of p, including 0 and `real`.
     constrained : bool
@@ -90,7 +90,7 @@ class PoseSets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoseAugmentation:
-    """Double augmentation: two copies of each image; the recipe ``abc-pose`` of :mod:`setsup.loading.transforms`.
+    """Double augmentation: two copies of each image; the recipe ``abc-pose`` of :mod:`setsup.methods.recipes`.
 
     The operations are those of the paper [1]_; amounts that it does not state are [unclear], and so is their order.
 

@@ -83,10 +83,10 @@ class Room:
     count : (least, most)
         Number of objects in a room; fewer if there is no space left.
     size : (height, width)
-        Image size, in pixels; the focal length is proportional to the height, and 500 pixels for a height of 480.
+        Image size, in pixels; the focal length is proportional to the height: 500 pixels for a height of 480.
     up : 3 float, optional
-        Up direction of the meshes of rooms, within 30°: (0, 1, 0) for SceneNN. By default, the axis along which a room
-        is shortest.
+        Up direction of the meshes of rooms, accurate to 30°; in SceneNN the y axis, 0 1 0. By default, the axis along
+        which a room is shortest.
     seed : int
         Random seed.
 
