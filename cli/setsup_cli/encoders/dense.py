@@ -13,10 +13,10 @@ from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup_cli.dataset_pairs import matched_by
 from setsup_cli.encoders.dense_files import write_results
-from setsup_cli.encoders.options import DatasetName, Embedding, OwnPreset, check_named, open_data
+from setsup_cli.encoders.options import DatasetName, Embedding, check_named, open_data
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.output_paths import Force, moved
-from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Image, Kinds, Root, Source, Split
+from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Image, Kinds, OwnPreset, Root, Source, Split
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.values import split_names
@@ -35,10 +35,10 @@ SHOWS = "how well features of pixels match two views of a scene: setsup report d
 
 HELP = """\
 Pairs of views of a scene are drawn, whose pixels the dataset matches exactly, as `setsup pairs DATASET` does: by its
-stored partners, its scenes, its depth or its own method. Two protocols are measured. visible: each visible pixel is
-matched to the nearest feature of all pixels of view 2; the table shows the share of matches within a number of pixels
-of the true place, and of centimetres of the true point. ratio: of a grid of pixels with a surface, visible or not, the
-best matches by the ratio test count, as in probe3d. Example: `setsup report dense rooms-test
+stored matches, its scenes, its depth or its method `pixel_pairs`. Two protocols are measured. visible: each visible
+pixel is matched to the nearest feature of all pixels of view 2; the table shows the share of matches within a number
+of pixels of the true place, and of centimetres of the true point. ratio: of a grid of pixels with a surface, visible
+or not, the best matches by the ratio test count, as in probe3d. Example: `setsup report dense rooms-test
 runs/pixels/rooms-small/seed-0 --encoder hf:facebook/dinov2-small --encoder daisy --encoder colors --out dense`."""
 
 _FORMS = (
@@ -67,7 +67,9 @@ class Options(Common):
     kinds: Kinds = None
     scene: Annotated[
         tuple[str, ...] | None,
-        declared("FACTOR ...", "Factors in which the views of a scene agree.", "those of a rendering or a capture"),
+        declared(
+            "FACTOR ...", "Factors in which the views of a scene agree.", "those recorded in a rendering or capture"
+        ),
     ] = None
     spread: Annotated[
         tuple[str, ...] | None,
@@ -77,10 +79,10 @@ class Options(Common):
             "all that both views have in common",
         ),
     ] = None
-    where: Annotated[str | None, declared("EXPRESSION", "Draw only rows that satisfy an expression.")] = None
-    pairs: Annotated[int, declared("N", "Number of pairs of views at most.", alias="-n")] = 200
+    where: Annotated[str | None, declared("EXPRESSION", "Draw only from rows that satisfy an expression.")] = None
+    pairs: Annotated[int, declared("N", "Maximum number of pairs of views.", alias="-n")] = 200
     queries: Annotated[
-        str, declared("N|all", "Visible pixels per pair that are matched, and occluded ones that are to be rejected.")
+        str, declared("N|all", "Number of visible pixels to match per pair, and of occluded pixels to reject.")
     ] = "1024"
     features: Annotated[
         Literal["pixels", "grid"],
@@ -88,7 +90,7 @@ class Options(Common):
     ] = "pixels"
     step: Annotated[int, declared("N", "Distance in pixels of the grid of the protocol ratio.")] = 4
     overlaps: Annotated[
-        Path | None, declared("FILE", "Table of `setsup overlap`, by whose overlap recall is binned.")
+        Path | None, declared("FILE", "File written by `setsup overlap`; recall is also shown by bins of the overlap.")
     ] = None
     embedding: Embedding = None
     preset: OwnPreset = None
