@@ -75,6 +75,7 @@ def at_terminal(words: list[str], folder: Path, **environment: str) -> str:
         (["report"], ["--out -o FILE"]),
         (["report", "factors"], ["--out -o FILE.png", "--rows -n N"]),
         (["report", "orbits"], ["--out -o FILE.png", "--rows -n N"]),
+        (["report", "dense"], ["--out -o FOLDER", "--pairs -n N"]),
         (["train"], ["--out -o FOLDER", "--seed --seeds N ..."]),
     ],
 )
