@@ -342,7 +342,9 @@ def _holds_images(folder: Path) -> bool:
 
 
 def _holds_metadata(folder: Path) -> bool:
-    """Whether a zip in a folder has a table of metadata; only lists of zips are read."""
+    """Whether a folder, or a zip in it, has a table of metadata; only lists of zips are read."""
+    if any(any(folder.glob(pattern)) for name in NAMES for pattern in (name, f"*/{name}")):
+        return True
     paths = (path for pattern in ("*.zip", "*/*.zip") for path in folder.glob(pattern))
     for path in islice(paths, _LOOKED_AT):
         with suppress(OSError, ValueError, zipfile.BadZipFile, NotImplementedError), zipfile.ZipFile(path) as packed:

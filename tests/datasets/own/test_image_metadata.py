@@ -441,3 +441,13 @@ def test_damaged_tables_end_in_a_sentence(write: Callable[[Path], None], tmp_pat
             sentences.append(str(error))
     assert len(sentences) > 10
     assert not any("\n" in sentence for sentence in sentences)
+
+
+def test_images_in_a_zip_beside_their_table_are_told_to_be_unpacked(tmp_path: Path) -> None:
+    (tmp_path / "metadata.jsonl").write_text('{"file_name": "0.png", "subject": "a"}\n')
+    with zipfile.ZipFile(tmp_path / "images.zip", "w") as packed:
+        packed.writestr("0.png", b"")
+    with pytest.raises(
+        DataError, match=r"metadata.jsonl: 1 image file is missing: 0.png; .*images.zip contains 0.png; unpack it"
+    ):
+        setsup.open(tmp_path)
