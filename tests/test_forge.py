@@ -67,6 +67,19 @@ def test_jobs_have_a_limit_of_time_and_least_rights() -> None:
         assert all("timeout-minutes" in job for job in workflow["jobs"].values())
 
 
+def test_actions_are_pinned_to_commits() -> None:
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        steps = [step for job in loaded(path)["jobs"].values() for step in job["steps"]]
+        actions = [step["uses"] for step in steps if "uses" in step]
+        assert actions
+        assert all(re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", action) for action in actions), path.name
+
+
+def test_the_page_on_stability_cites_this_version() -> None:
+    cited = re.findall(r"version = \{(.+?)\}", (ROOT / "docs" / "stability.md").read_text(encoding="utf-8"))
+    assert cited == [PROJECT["version"]]
+
+
 def test_no_file_names_an_address_of_the_project_before_there_is_one() -> None:
     if "urls" in PROJECT:
         pytest.skip("the project has a public address")
