@@ -227,6 +227,7 @@ def test_tars_of_several_folders_are_told_from_splits(tmp_path, caplog):
         (["train-000000.tar", "test-000000.tar", "val-000000.tar"], ("train", "val", "test")),
         (["imagenet-train-000.tar", "imagenet-validation-000.tar"], ("train", "validation")),
         (["deep/Test/a.tar", "deep/Train/a.tar"], ("train", "test")),
+        (["train-0.tar", "eval-0.tar"], ("train", "eval")),
     ],
 )
 def test_splits_are_a_factor_where_folders_or_names_of_tars_say_them(tmp_path, caplog, tars, levels):
@@ -242,23 +243,27 @@ def test_splits_are_a_factor_where_folders_or_names_of_tars_say_them(tmp_path, c
 
 
 @pytest.mark.parametrize(
-    "tars",
+    ("tars", "count"),
     [
-        ["train/000.tar", "extra/000.tar"],  # one says none
-        ["train-000.tar", "train-001.tar"],  # all say the same
-        ["train-val-000.tar", "test-000.tar"],  # one says two
-        ["constrain-000.tar", "latest-000.tar"],  # parts of other words
+        (["train/000.tar", "extra/000.tar"], "1 of 2"),  # one says none
+        (["train-0.tar", "val-0.tar", "extra-0.tar"], "2 of 3"),
+        (["train-000.tar", "train-001.tar"], ""),  # all say the same
+        (["train-val-000.tar", "test-000.tar"], "1 of 2"),  # one says two
+        (["constrain-000.tar", "latest-000.tar"], ""),  # parts of other words
     ],
 )
-def test_names_that_do_not_say_the_split_of_each_tar_give_none(tmp_path, tars):
+def test_names_that_do_not_say_the_split_of_each_tar_give_none(tmp_path, caplog, tars, count):
     tars_in(tmp_path, tars)
     assert "split" not in index_shards(tmp_path).factors
+    said = [one.getMessage() for one in caplog.records if "name a split" in one.getMessage()]
+    assert [one.partition(" tars")[0] for one in said] == ([count] if count else [])
 
 
-def test_a_field_of_that_name_is_the_factor(tmp_path):
+def test_a_field_of_that_name_is_the_factor(tmp_path, caplog):
     for name in ("train", "val"):
         pack(tmp_path / name / "0.tar", documents({"split": f"{name}-a"}, {"split": f"{name}-b"}))
     assert index_shards(tmp_path).factors["split"].levels == ("train-a", "train-b", "val-a", "val-b")
+    assert "the factor split is the field of the json members, not what folders or names of tars say" in caplog.text
 
 
 def test_nothing_is_said_where_a_factor_tells_or_there_is_one_folder(tmp_path, caplog):

@@ -26,7 +26,7 @@ from setsup.shards.external import factors
 from setsup.shards.external.refusals import has_better_index, need_no_inner_set, need_own, need_whole, need_writable
 from setsup.shards.external.restoring import is_own, restore
 from setsup.shards.external.spill_buffer import Spool
-from setsup.shards.external.splits import SPLIT, with_split
+from setsup.shards.external.splits import SPLIT, split_notes, with_split
 from setsup.shards.external.tar_set import TarSet, read_tar
 from setsup.shards.index import write_index
 from setsup.shards.layout import (
@@ -215,7 +215,8 @@ def write_external_index(
             )
         members = tar_set.members(older)
         described = {factor.name: factor for factor in older.factors} if older else {}
-        table = with_split(tar_set.table(described, members), tars, tar_set.rows, described)
+        own = tar_set.table(described, members)
+        table = with_split(own, tars, tar_set.rows, described)
         catalogue = _written(
             about,
             partial(tar_set.parts, table, members),
@@ -236,7 +237,11 @@ def write_external_index(
     for archive in packed:
         tar_set.columns.left_out[archive] = "it is compressed as a whole"
     where = None if out is None else str(out)
-    notes = (*((_UNDESCRIBED,) if ours else ()), *_mixed_folders(base, tars, table.names))
+    notes = (
+        *((_UNDESCRIBED,) if ours else ()),
+        *_mixed_folders(base, tars, table.names),
+        *split_notes(tars, SPLIT in own),
+    )
     return Indexed(base, where, catalogue, tar_set.columns.left_out, tar_set.not_fetched, notes=notes)
 
 

@@ -12,15 +12,11 @@ import re
 from typing import Any
 
 from setsup.arrays import Places
+from setsup.factors.split_words import SPLIT_WORDS
 from setsup.files.archives.listing import find_matches
 
 __all__ = ["find_splits", "visible"]
 
-_WORDS = {
-    "train": ("train", "training"),
-    "validation": ("validation", "valid", "dev", "val"),
-    "test": ("test", "testing", "eval", "evaluation"),
-}
 _BETWEEN = "[-._ 0-9]"
 _SHARD = r"^data/(?P<split>[^/]*)-[0-9]{5}-of-[0-9]{5}[^/]*[.][^/]*$"
 _NAME = re.compile(r"\w+(\.\w+)*")
@@ -56,13 +52,13 @@ def find_splits(names: Any) -> tuple[dict[str, Places], bool]:
     shards = find_matches(names, _SHARD)
     if len(shards):
         words = [re.match(_SHARD, name)["split"] for name in names.take(shards).to_pylist()]  # type: ignore[index]
-        known = [word for word in _WORDS if word in words]
+        known = [word for word in SPLIT_WORDS if word in words]
         order = [*known, *sorted({word for word in words if _NAME.fullmatch(word)}.difference(known))]
         return {word: shards[np.array(words) == word] for word in order}, True
     for end in (rf"(?:{_BETWEEN}[^/]*)?/", rf"{_BETWEEN}[^/]*$"):  # folders, then names of files
         found = {
             split: find_matches(names, rf"(?:^|/)(?:[^/]*{_BETWEEN})?(?:{'|'.join(words)}){end}")
-            for split, words in _WORDS.items()
+            for split, words in SPLIT_WORDS.items()
         }
         found = {split: places for split, places in found.items() if len(places)}
         if found:
