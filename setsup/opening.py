@@ -4,13 +4,14 @@ A string is an address, else the name of a benchmark, else a path; a :class:`~pa
 """
 
 import os
+import re
 import zipfile
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from inspect import Parameter
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal, get_args
 
 from setsup.checks import check_arguments
@@ -206,7 +207,10 @@ def find_kind(source: Path | str) -> SourceKind:
             if path.suffix.lower() == ".tar":
                 raise one_tar(source)
             web = source.lower().startswith(("http://", "https://"))
-            return "croissant" if web and path.suffix.lower() in _DESCRIPTIONS else "shards"
+            # publishers give descriptions by a query, as croissant.json?download=1, or without an ending
+            place = PurePosixPath(re.split("[?#]", source, maxsplit=1)[0].lower())
+            described = place.suffix in _DESCRIPTIONS or place.name == "croissant"
+            return "croissant" if web and described else "shards"
         if is_name(source):
             return "benchmark"
     if is_table(path):

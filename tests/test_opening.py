@@ -121,6 +121,15 @@ def test_addresses(sources: Mapping[str, Path]) -> None:
     same(setsup.open(f"file://{sources['shards']}"), setsup.open_shards(sources["shards"]))
     for address in ("s3://bucket/shapes", "https://example.org/shapes", "hf://datasets/someone/shapes", "s3:/bucket/x"):
         assert find_kind(address) == "shards"
+    api = "https://huggingface.co/api/datasets/mnist/croissant"
+    for address in (
+        api,
+        f"{api}?full=1",
+        "https://a.b/croissant.json?download=1",
+        "https://a.b/x.JSON",
+        "http://a.b/x.jsonld#top",
+    ):
+        assert find_kind(address) == "croissant"
     with pytest.raises(DataError, match="did you mean s3://bucket/x"):
         setsup.open("s3:/bucket/x")
 
