@@ -4,13 +4,20 @@ Croissant takes no rows from ``.npy`` files: the record set ``samples`` has the 
 ``setsup:arrays`` says which file holds which modality. ``setsup shard`` writes files from which images are records too.
 """
 
-import json
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from setsup.datasets.croissant.document import Facts, document, file_object, rendering_text, to_text
-from setsup.datasets.croissant.records import describe_modality, enumerations, factor_field, reference
+from setsup.datasets.croissant.document import (
+    Facts,
+    add_properties,
+    document,
+    file_object,
+    generated_by,
+    rendering_text,
+    synthetic,
+    to_text,
+)
+from setsup.datasets.croissant.records import column_source, describe_modality, enumerations, factor_field
 from setsup.datasets.croissant.vocabulary import FILE, NPY, PARQUET
 from setsup.factors import FactorTable
 from setsup.files import content_digest, written
@@ -20,15 +27,12 @@ from setsup.rendered.layout import PROGRESS, TABLE, Layout
 __all__ = ["describe_rendered", "write_description"]
 
 
-def describe_rendered(
-    folder: Path, layout: Layout, factors: FactorTable, more: dict[str, Any], texts: dict[str, str] | None = None
-) -> dict[str, Any]:
-    """Document of a finished folder; `texts` are SHA-256 of its files that are known."""
-    digests = {} if texts is None else texts
+def describe_rendered(folder: Path, layout: Layout, factors: FactorTable, more: dict[str, Any]) -> dict[str, Any]:
+    """Document of a finished folder."""
     names = [TABLE, *(f"{name}.npy" for name in layout.arrays)]
     size = {name: (folder / name).stat().st_size for name in names}
     with progress(sum(size.values()), f"describing {layout.recipe}", "B") as advance:
-        found = {name: digests.get(name) or content_digest(folder / name, advance=advance) for name in names}
+        found = {name: content_digest(folder / name, advance=advance) for name in names}
     described = {
         f"{name}.npy": f"Row i is the {name} of record i: {describe_modality(modality)}"
         for name, modality in layout.modalities.items()
@@ -43,10 +47,7 @@ def describe_rendered(
         "@id": "samples",
         "name": "samples",
         "description": "The factors of each row; row i of each array belongs to record i.",
-        "field": [
-            factor_field(one, "samples", {**reference("fileObject", TABLE), "extract": {"column": one.name}})
-            for one in factors.factors
-        ],
+        "field": [factor_field(one, "samples", column_source(TABLE, one.name)) for one in factors.factors],
         "setsup:arrays": [
             {"name": name, "file": f"{name}.npy", **modality.to_dict()} for name, modality in layout.modalities.items()
         ],
@@ -63,27 +64,17 @@ def describe_rendered(
 def write_description(
     folder: Path, layout: Layout, factors: FactorTable, known: dict[str, Any], seed: int | None, rows_seed: int | None
 ) -> None:
-    """Write ``croissant.json`` of a folder that is being finished, or of a finished one to which a person adds more."""
+    """Write ``croissant.json`` of a folder that is being finished; to that of a finished one, add what is `known`."""
     path = folder / FILE
-    if not known and not (folder / PROGRESS).exists():
+    finished = not (folder / PROGRESS).exists()
+    if finished and not known:
         return
     made = {
-        "rai:dataCollection": rendering_text(layout.recipe, layout.renderer, seed, rows_seed),
-        "rai:dataCollectionType": "Software Collection",
-        "prov:wasGeneratedBy": {"@type": "prov:Activity", "prov:label": f"setsup {layout.setsup} render"},
+        **synthetic(rendering_text(layout.recipe, layout.renderer, seed, rows_seed)),
+        **generated_by(f"setsup {layout.setsup} render"),
     }
-    described = describe_rendered(folder, layout, factors, {**made, **known}, _digests(path))
+    described = add_properties(path.read_bytes(), known) if finished and path.is_file() else None
+    if described is None:
+        described = describe_rendered(folder, layout, factors, {**made, **known})
     with written(path) as fresh:
         fresh.write_text(to_text(described), "utf-8")
-
-
-def _digests(path: Path) -> dict[str, str]:
-    """SHA-256 of files in an earlier description that have kept their size."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        files = json.loads(path.read_bytes())["distribution"]
-        return {
-            one["@id"]: one["sha256"]
-            for one in files
-            if one["contentSize"] == f"{(path.parent / one['contentUrl']).stat().st_size} B"
-        }
-    return {}

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from setsup.datasets.croissant.document import Facts, content_size, document, facts, file_object, to_text
+from setsup.datasets.croissant.document import Facts, content_size, document, facts, file_object, generated_by, to_text
 from setsup.datasets.croissant.records import (
+    column_source,
     describe_modality,
     enumerations,
     factor_field,
@@ -40,7 +41,7 @@ def describe_shards(catalogue: Catalogue, about: Facts) -> dict[str, Any]:
         )
     main, *further = catalogue.arrays
     tars = [file_object(shard.name, TAR, size=shard.size, sha256=shard.digest) for shard in catalogue.shards]
-    tars += [_again(shard, name) for name in further for shard in catalogue.shards]
+    tars += [_repeat_tar(shard, name) for name in further for shard in catalogue.shards]
     index = catalogue.index
     described = "Key and factors of each sample, and where the members of its modalities lie."
     table = file_object(index.name, PARQUET, size=index.size, sha256=index.digest, description=described)
@@ -49,8 +50,7 @@ def describe_shards(catalogue: Catalogue, about: Facts) -> dict[str, Any]:
     sets = [_file_set(name, catalogue, again=name in further) for name in (*others, main, *further)]
     factors = catalogue.factors
     records = [*_record_sets(catalogue), *enumerations(factors)]
-    made = {"prov:wasGeneratedBy": {"@type": "prov:Activity", "prov:label": _how(catalogue)}}
-    return document(about.adding({**made, **about.more}), [*tars, table, *sets], records)
+    return document(about.adding({**generated_by(_how(catalogue)), **about.more}), [*tars, table, *sets], records)
 
 
 def with_index(content: bytes, index: Shard) -> bytes | None:
@@ -92,11 +92,11 @@ def _includes(extension: str, rows: int) -> str:
     return "[0-9]" * key_digits(rows) + f".{extension}"
 
 
-def _again(shard: Shard, name: str) -> dict[str, Any]:
+def _repeat_tar(shard: Shard, name: str) -> dict[str, Any]:
     """A tar once more, since ``mlcroissant`` 1.1 reads only the last file set of a file."""
     described = f"The file {shard.name} again, for the file set of {name!r}."
     more = {"contentUrl": shard.name, "name": shard.name, "description": described}
-    return {**file_object(node_id(name, shard.name), TAR, sha256=shard.digest), **more}
+    return {**file_object(node_id(name, shard.name), TAR, size=shard.size, sha256=shard.digest), **more}
 
 
 def _file_set(name: str, catalogue: Catalogue, again: bool) -> dict[str, Any]:
@@ -119,7 +119,10 @@ def _record_sets(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
         place = "samples" if at == 0 else node_id("modalities", name)
         fields = [_key_field(place, name, catalogue), _content_field(place, name, catalogue.arrays[name], catalogue)]
         if at == 0:
-            fields += [factor_field(factor, place, _column(catalogue, factor.name)) for factor in catalogue.factors]
+            fields += [
+                factor_field(factor, place, column_source(catalogue.index.name, factor.name))
+                for factor in catalogue.factors
+            ]
         others = ", ".join(names[1:])
         more = f" The record sets of {others} have the same keys." if others and at == 0 else ""
         yield {
@@ -130,10 +133,6 @@ def _record_sets(catalogue: Catalogue) -> Iterator[dict[str, Any]]:
             "key": {"@id": node_id(place, KEY)},
             "field": fields,
         }
-
-
-def _column(catalogue: Catalogue, name: str) -> dict[str, Any]:
-    return {**reference("fileObject", catalogue.index.name), "extract": {"column": name}}
 
 
 def _key_field(place: str, modality: str, catalogue: Catalogue) -> dict[str, Any]:
@@ -148,7 +147,7 @@ def _key_field(place: str, modality: str, catalogue: Catalogue) -> dict[str, Any
             "extract": {"fileProperty": "fullpath"},
             "transform": {"regex": "^([0-9]+)"},
         },
-        "references": _column(catalogue, KEY),
+        "references": column_source(catalogue.index.name, KEY),
     }
 
 

@@ -17,7 +17,8 @@ Beside the tars, under one address, lie
 ``README.md``
     The data card for the Hugging Face Hub.
 ``croissant.json``
-    The files and factors in Croissant (:mod:`setsup.shards.croissant`), for other libraries; setsup does not read it.
+    The files and factors in Croissant (:mod:`setsup.shards.croissant`), for other libraries. ``setsup.open``
+    opens shards by their catalogue; by this file only where it is named.
 ``backup.parquet``
     A second copy of what the tars do not hold, from which the others are restored (:mod:`setsup.shards.backup`).
 

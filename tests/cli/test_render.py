@@ -14,7 +14,7 @@ import pytest
 
 import setsup as library
 from setsup.correspondence import pair_table
-from setsup.datasets.croissant.rai import ASKED
+from setsup.datasets.croissant.rai import REQUIRED_BY_TRACKS
 from setsup.files import locked
 from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.folder import open_rendered
@@ -83,7 +83,7 @@ def test_what_is_drawn_is_what_the_library_draws(setsup: Run, tmp_path: Path) ->
         "rendered by embree, 480 now",
         "factors: floor_hue 10, wall_hue 10, object_hue 10, scale 8, shape 4, orientation 15",
         "modalities: image, depth, normals, instances, triangles; cameras, and names of instances",
-        f"croissant.json lacks {', '.join(ASKED)}: add them with --rai FILE.yaml",
+        f"croissant.json lacks {', '.join(REQUIRED_BY_TRACKS)}: add them with --rai FILE.yaml",
         f"setsup.open('{tmp_path}/shapes')",
     ]
     drawn = library.open(tmp_path / "shapes")
@@ -137,7 +137,7 @@ def test_json(setsup: Run, tmp_path: Path) -> None:
             "image": {"shape": [8, 8, 3], "dtype": "uint8", "unit": "", "file": "image.npy"},
             "depth": {"shape": [8, 8], "dtype": "float32", "unit": "m", "file": "depth.npy"},
         },
-        "croissant": {"file": "croissant.json", "missing": list(ASKED)},
+        "croissant": {"file": "croissant.json", "missing": list(REQUIRED_BY_TRACKS)},
         "open": f"setsup.open('{tmp_path}/out')",
         "next": f"setsup sample {tmp_path}/out --inactive shape",  # some floors are in one row only
     }

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 import setsup as library
-from setsup.datasets.croissant.rai import ASKED
+from setsup.datasets.croissant.rai import REQUIRED_BY_TRACKS
 from setsup.errors import DataError
 from setsup.experiments.data import Data
 from setsup.opening import find_kind
@@ -91,7 +91,7 @@ def test_json(setsup: Run, digits: Path, tmp_path: Path) -> None:
         "factors": {"digit": 10, "split": 2},
         "modalities": {"image": {"shape": [28, 28, 1], "dtype": "uint8", "unit": "", "member": "KEY.npy"}},
         "left_out": [],
-        "croissant": {"file": "croissant.json", "missing": list(ASKED)},
+        "croissant": {"file": "croissant.json", "missing": list(REQUIRED_BY_TRACKS)},
         "open": f"setsup.open_shards('{tmp_path}/out')",
         "next": f"setsup sample {tmp_path}/out --inactive digit",
     }
@@ -459,15 +459,26 @@ def test_help(setsup: Run) -> None:
 
 
 def test_what_a_person_adds_is_written_and_told_no_more(setsup: Run, tmp_path: Path) -> None:
-    (tmp_path / "rai.yaml").write_text("".join(f"{name}: None known.\n" for name in ASKED))
+    (tmp_path / "rai.yaml").write_text("".join(f"{name}: None known.\n" for name in REQUIRED_BY_TRACKS))
     words = ["shard", "--out", "out", "--where", "scale == 1.25 and object_hue == wall_hue == floor_hue == 0"]
     found = setsup(*words)
-    assert f"croissant.json lacks {', '.join(ASKED)}: add them with --rai FILE.yaml" in found.out
+    assert f"croissant.json lacks {', '.join(REQUIRED_BY_TRACKS)}: add them with --rai FILE.yaml" in found.out
     again = setsup(*words, "--rai", "rai.yaml")
     assert (again.code, "croissant.json describes the dataset" in again.out) == (0, True)
     described = setsup("info", "out", "--croissant").json
     assert described["rai:dataBiases"] == "None known."
+    path = tmp_path / "out" / "croissant.json"
+    described["distribution"][0]["contentUrl"] = "https://example.org/0.tar"
+    path.write_text(json.dumps(described), "utf-8")
+    (tmp_path / "rai.yaml").write_text("dataBiases: [A few.]\nversion: 1.0.1\n")
+    assert setsup(*words, "--rai", "rai.yaml").code == 0
+    assert json.loads(path.read_text("utf-8")) == {**described, "rai:dataBiases": ["A few."], "version": "1.0.1"}
+    path.unlink()
+    assert "no croissant.json: write it with --rai FILE.yaml" in setsup(*words).out
+    assert setsup(*words, "--rai", "rai.yaml").code == 0
+    assert json.loads(path.read_text("utf-8"))["recordSet"] == described["recordSet"]
     refused(setsup("info", "out", "--rai", "rai.yaml"), "--rai is an option of --croissant")
+    refused(setsup("info", "mnist", "--croissant", "--split", "train"), "--croissant describes the whole dataset")
 
 
 def test_a_benchmark_is_described_without_its_files(setsup: Run) -> None:

@@ -67,6 +67,7 @@ def test_mlcroissant_accepts_benchmarks_whose_digests_are_known(tmp_path, name):
         ("zlib/libpng", "Zlib"),
         ("CDLA-Permissive 1.0", "CDLA-Permissive-1.0"),
         ("MIT (not verified)", None),
+        ("GPL-3.0", None),  # only or later is not said
         ("not stated", None),
         ("research only", None),
     ],
@@ -82,6 +83,12 @@ def test_other_licences_are_described_as_far_as_they_are_known():
         "name": "ShapeNet terms of use",
         "url": "https://shapenet.org/terms",
         "description": "No commercial use. To be signed before use: the form",
+    }
+    assert licence_nodes([Licence("CC BY 4.0", "https://a.b", "As reported, which was not seen.", "the form")]) == {
+        "@type": "sc:CreativeWork",
+        "name": "CC BY 4.0",
+        "url": "https://spdx.org/licenses/CC-BY-4.0",
+        "description": "As reported, which was not seen. To be signed before use: the form",
     }
     assert licence_nodes([]) is None
     assert licence_nodes([Licence("MIT"), Licence("MIT"), Licence("CC0")]) == [
@@ -135,6 +142,25 @@ def test_a_rendering_gets_what_a_person_adds_later(tmp_path):
     after = contents(tmp_path / "dots")
     assert {name for name in after if after[name] != before[name]} == {"croissant.json"}
     assert json.loads(after["croissant.json"])["rai:dataBiases"] == "None known."
+
+
+def test_later_properties_keep_what_a_person_wrote(tmp_path):
+    rendered(tmp_path / "dots")
+    path = tmp_path / "dots" / "croissant.json"
+    written = json.loads(path.read_text("utf-8"))
+    written["distribution"][0]["contentUrl"] = "https://example.org/factors.parquet"
+    path.write_text(json.dumps(written), "utf-8")
+    for name in ("dataBiases", "dataLimitations"):
+        (tmp_path / "rai.yaml").write_text(f"{name}: None known.\n")
+        rendered(tmp_path / "dots", rai=tmp_path / "rai.yaml")
+    assert json.loads(path.read_text("utf-8")) == {
+        **written,
+        "rai:dataBiases": "None known.",
+        "rai:dataLimitations": "None known.",
+    }
+    path.unlink()
+    rendered(tmp_path / "dots", rai=tmp_path / "rai.yaml")  # of a folder that has no description
+    assert json.loads(path.read_text("utf-8"))["recordSet"] == written["recordSet"]
 
 
 @pytest.mark.long("other libraries")

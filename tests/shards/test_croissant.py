@@ -91,7 +91,12 @@ def test_licence_and_citation_come_from_the_manifest_and_shuffles_say_their_seed
     setsup.write_shards(small(), tmp_path / "set", order="shuffle", seed=7)
     found = described(tmp_path / "set")
     assert found["conformsTo"] == ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"]
-    assert found["license"] == "https://spdx.org/licenses/Apache-2.0"
+    assert found["license"] == {
+        "@type": "sc:CreativeWork",
+        "name": "Apache-2.0",
+        "url": "https://spdx.org/licenses/Apache-2.0",
+        "description": "As setsup, which draws it.",
+    }
     assert "3dshapes18" in found["citeAs"]
     assert "'shuffle' with seed 7" in found["prov:wasGeneratedBy"]["prov:label"]
     assert {key: value for key, value in found.items() if key.startswith("rai:")} == {

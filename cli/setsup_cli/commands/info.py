@@ -40,6 +40,8 @@ class Options(Source):
 
 def run(options: Options) -> int:
     """Print the card."""
+    if options.croissant and options.split is not None:
+        raise DataError("--croissant describes the whole dataset, and takes no --split; omit one of them")
     source, kind = find_source(options)
     manifest = find_manifest(str(source)) if kind == "benchmark" else None
     try:
@@ -58,7 +60,7 @@ def run(options: Options) -> int:
             raise
         dataset, closed = None, str(error)
     if options.croissant:
-        from setsup_cli.croissants import describe
+        from setsup_cli.croissant import describe
 
         say(describe(source, dataset, manifest, options.rai).rstrip("\n"))
         return 0

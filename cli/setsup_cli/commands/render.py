@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from setsup.errors import DataError, advised_for_command
 from setsup.files import readable_size
 from setsup.files.expand_user import expanded
-from setsup_cli.croissants import croissant_about, croissant_words
+from setsup_cli.croissant import croissant_about, croissant_lines
 from setsup_cli.output import say, show_result
 from setsup_cli.parsing.arguments import Rai, flag, option
 from setsup_cli.parsing.notations import NOTATIONS
@@ -277,5 +277,5 @@ def _words(about: Mapping[str, Any]) -> Iterator[str]:
     factors = [f"{name} {levels or '~'}" for name, levels in about["factors"].items()]
     yield f"factors: {', '.join(factors)}"
     yield f"modalities: {', '.join(about['modalities'])}; cameras, and names of instances"
-    yield from croissant_words(about["croissant"])
+    yield from croissant_lines(about["croissant"])
     yield about["open"]

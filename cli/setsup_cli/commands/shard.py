@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from setsup.errors import DataError, SetsupError
 from setsup.files import readable_size
-from setsup_cli.croissants import croissant_about, croissant_words
+from setsup_cli.croissant import croissant_about, croissant_lines
 from setsup_cli.output import say, show_result
 from setsup_cli.parsing.arguments import Rai, Source, option
 from setsup_cli.parsing.source import card_command, check_factors, open_source, rows_where
@@ -247,5 +247,5 @@ def _words(about: Mapping[str, Any]) -> Iterator[str]:
     yield f"members: {', '.join(members)}"
     if about["left_out"]:
         yield f"omitted, because --size changes the images: {', '.join(about['left_out'])}"
-    yield from croissant_words(about["croissant"])
+    yield from croissant_lines(about["croissant"])
     yield about["open"]

@@ -11,7 +11,23 @@ from setsup.datasets.croissant.vocabulary import CONFORMS, CONTEXT
 from setsup.datasets.dataset import Dataset
 from setsup.files import Licence, Manifest
 
-__all__ = ["Facts", "content_size", "document", "facts", "file_object", "how_made", "rendering_text", "to_text"]
+__all__ = [
+    "LARGEST",
+    "Facts",
+    "add_properties",
+    "content_size",
+    "document",
+    "facts",
+    "file_object",
+    "generated_by",
+    "how_made",
+    "rendering_text",
+    "synthetic",
+    "to_text",
+]
+
+LARGEST = 1 << 28
+"""Bytes of a document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +83,7 @@ def facts(name: str, rows: int | None, manifests: Sequence[Manifest | None]) -> 
 def _computed(manifests: Sequence[Manifest]) -> dict[str, Any]:
     """What is known of images that setsup computes, of which no file is published."""
     texts = [f"Synthetic images of {one.title!r}, computed by setsup." for one in manifests if _is_procedural(one)]
-    return {"rai:dataCollection": " ".join(texts), "rai:dataCollectionType": "Software Collection"} if texts else {}
+    return synthetic(" ".join(texts)) if texts else {}
 
 
 def _is_procedural(manifest: Manifest) -> bool:
@@ -83,7 +99,17 @@ def how_made(dataset: Dataset) -> dict[str, Any]:
         if renderer is not None:
             seed = getattr(getattr(source, "recipe", None), "seed", None)
             texts[rendering_text(source.name.removeprefix("rendered "), renderer, seed)] = None
-    return {"rai:dataCollection": " ".join(texts), "rai:dataCollectionType": "Software Collection"} if texts else {}
+    return synthetic(" ".join(texts)) if texts else {}
+
+
+def synthetic(text: str) -> dict[str, Any]:
+    """Properties of computed images; `text` says how they are computed."""
+    return {"rai:dataCollection": text, "rai:dataCollectionType": "Software Collection"}
+
+
+def generated_by(how: str) -> dict[str, Any]:
+    """Property that says which command or function wrote the files."""
+    return {"prov:wasGeneratedBy": {"@type": "prov:Activity", "prov:label": how}}
 
 
 def rendering_text(recipe: str, renderer: str, seed: int | None = None, rows_seed: int | None = None) -> str:
@@ -126,6 +152,18 @@ def file_object(
 def content_size(size: int | None) -> str | None:
     """Bytes as Croissant states them."""
     return None if size is None else f"{size} B"
+
+
+def add_properties(content: bytes, more: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A document as it was written, with further properties, which replace those of the same names; None if damaged."""
+    try:
+        written = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(written, dict):
+        return None
+    last = {key: written[key] for key in ("distribution", "recordSet") if key in written}
+    return {**{key: value for key, value in written.items() if key not in last}, **more, **last}
 
 
 def to_text(described: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from setsup.files import Licence
 
-__all__ = ["licence_nodes", "spdx"]
+__all__ = ["describe_licence", "licence_nodes", "spdx"]
 
 _CREATIVE_COMMONS = ("", "-SA", "-NC", "-ND", "-NC-SA", "-NC-ND")
 _KNOWN = {
@@ -35,7 +35,6 @@ _BY_NAME = {
     "zlib/libpng": "Zlib",
     "odbl": "ODbL-1.0",
     "pddl": "PDDL-1.0",
-    "gpl-3.0": "GPL-3.0-only",
 }
 
 
@@ -51,6 +50,12 @@ def spdx(name: str) -> str | None:
     return _BY_NAME.get("-".join(name.lower().split())) or None
 
 
+def describe_licence(licence: Licence) -> str:
+    """Sentences on a licence beside its name, empty where there are none."""
+    signed = f"To be signed before use: {licence.sign}" if licence.sign else ""
+    return " ".join(filter(None, [licence.note, signed]))
+
+
 def licence_nodes(licences: Iterable[Licence]) -> Any:
     """Value of ``license``: one node or several, None where nothing is known."""
     nodes = list(dict.fromkeys(licences))
@@ -60,9 +65,9 @@ def licence_nodes(licences: Iterable[Licence]) -> Any:
 
 def _node(licence: Licence) -> Any:
     known = spdx(licence.name)
-    if known is not None:
-        return f"https://spdx.org/licenses/{known}"
-    signed = f"To be signed before use: {licence.sign}" if licence.sign else ""
-    described = " ".join(filter(None, [licence.note, signed]))
+    address = licence.url if known is None else f"https://spdx.org/licenses/{known}"
+    if known is not None and not (licence.note or licence.sign):
+        return address
+    described = describe_licence(licence)
     node = {"@type": "sc:CreativeWork", "name": licence.name}
-    return node | ({"url": licence.url} if licence.url else {}) | ({"description": described} if described else {})
+    return node | ({"url": address} if address else {}) | ({"description": described} if described else {})

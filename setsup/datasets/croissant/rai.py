@@ -1,4 +1,4 @@
-"""What only a person knows of a dataset: limits, biases, uses and social impact, in a YAML file."""
+"""Metadata that setsup cannot know of a dataset: limits, biases, uses and social impact, in a YAML file."""
 
 from collections.abc import Mapping
 from datetime import date, datetime
@@ -11,9 +11,15 @@ from setsup.errors import DataError
 from setsup.files.expand_user import expanded
 from setsup.files.manifests.strict_yaml import read_yaml
 
-__all__ = ["ASKED", "missing_facts", "read_rai"]
+__all__ = ["REQUIRED_BY_TRACKS", "missing_properties", "read_rai"]
 
-ASKED = ("dataLimitations", "dataBiases", "personalSensitiveInformation", "dataUseCases", "dataSocialImpact")
+REQUIRED_BY_TRACKS = (
+    "dataLimitations",
+    "dataBiases",
+    "personalSensitiveInformation",
+    "dataUseCases",
+    "dataSocialImpact",
+)
 """Properties of RAI that dataset tracks of conferences ask for, and that no program can know."""
 
 _GENERAL = {"creator": True, "publisher": True, "keywords": True, "license": True}
@@ -49,13 +55,13 @@ def read_rai(file: Path | str | None) -> dict[str, Any]:
                 {"@type": "sc:Person" if name == "creator" else "sc:Organization", "name": one} for one in people
             ]
     if not found:
-        raise DataError(f"{file} has no properties; expected some of {', '.join(ASKED)}")
+        raise DataError(f"{file} has no properties; expected some of {', '.join(REQUIRED_BY_TRACKS)}")
     return found
 
 
-def missing_facts(described: Mapping[str, Any]) -> list[str]:
-    """Names of the properties of :data:`ASKED` that a document lacks."""
-    return [name for name in ASKED if f"rai:{name}" not in described]
+def missing_properties(described: Mapping[str, Any]) -> list[str]:
+    """Names of the properties of :data:`REQUIRED_BY_TRACKS` that a document lacks."""
+    return [name for name in REQUIRED_BY_TRACKS if f"rai:{name}" not in described]
 
 
 def _one(value: Any) -> str:

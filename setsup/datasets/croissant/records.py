@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from setsup.datasets.croissant.vocabulary import MANY_LEVELS, TERMS
+from setsup.datasets.croissant.vocabulary import MOST_LEVELS, TERMS
 from setsup.datasets.modality import Modality
 from setsup.factors import Factor
+from setsup.factors.split_words import usual_split
 
 __all__ = [
+    "column_source",
     "describe_factor",
     "describe_modality",
     "enumerations",
@@ -16,13 +18,10 @@ __all__ = [
     "modality_annotations",
     "node_id",
     "reference",
+    "shape_text",
 ]
 
-_SPLITS = {
-    **dict.fromkeys(("train", "training"), "cr:TrainingSplit"),
-    **dict.fromkeys(("val", "valid", "validation", "dev"), "cr:ValidationSplit"),
-    **dict.fromkeys(("test", "testing"), "cr:TestSplit"),
-}
+_SPLITS = {"train": "cr:TrainingSplit", "validation": "cr:ValidationSplit", "test": "cr:TestSplit"}
 
 
 def node_id(place: str, *names: str) -> str:
@@ -40,6 +39,16 @@ def node_id(place: str, *names: str) -> str:
 def reference(kind: str, node: str) -> dict[str, Any]:
     """A reference to a node: ``fileObject``, ``fileSet`` or ``field``."""
     return {kind: {"@id": node}}
+
+
+def column_source(file: str, column: str) -> dict[str, Any]:
+    """Source of a field: a column of a file."""
+    return {**reference("fileObject", file), "extract": {"column": column}}
+
+
+def shape_text(modality: Modality) -> str:
+    """Shape of a modality; −1 is a length that differs."""
+    return ",".join("-1" if length is None else str(length) for length in modality.shape)
 
 
 def factor_field(factor: Factor, record_set: str, source: Mapping[str, Any], *, coded: bool = False) -> dict[str, Any]:
@@ -61,9 +70,8 @@ def factor_field(factor: Factor, record_set: str, source: Mapping[str, Any], *, 
 
 
 def modality_annotations(place: str, modality: Modality) -> list[dict[str, Any]]:
-    """Shape, dtype, unit and color of a modality, as annotations of its field; −1 is a length that differs."""
-    shape = ",".join("-1" if length is None else str(length) for length in modality.shape)
-    known = {"shape": shape, "dtype": modality.dtype, "unit": modality.unit, "color": modality.color}
+    """Shape, dtype, unit and color of a modality, as annotations of its field."""
+    known = {"shape": shape_text(modality), "dtype": modality.dtype, "unit": modality.unit, "color": modality.color}
     return [
         _annotation(place, name, TERMS.get(name, f"setsup:{name}"), value)
         for name, value in known.items()
@@ -88,7 +96,7 @@ def describe_factor(factor: Factor) -> str:
 
 
 def enumerations(factors: Sequence[Factor]) -> list[dict[str, Any]]:
-    """Record sets of the levels of all factors that have at most :data:`MANY_LEVELS`."""
+    """Record sets of the levels of all factors that have at most :data:`MOST_LEVELS`."""
     return [_enumeration(factor) for factor in factors if _is_listed(factor)]
 
 
@@ -105,7 +113,7 @@ def _data_type(factor: Factor) -> str:
 
 
 def _is_listed(factor: Factor) -> bool:
-    return factor.levels is not None and len(factor) <= MANY_LEVELS
+    return factor.levels is not None and len(factor) <= MOST_LEVELS
 
 
 def _enumeration(factor: Factor) -> dict[str, Any]:
@@ -119,10 +127,11 @@ def _enumeration(factor: Factor) -> dict[str, Any]:
     types = ["sc:Enumeration"]
     if factor.role == "split":
         types.append("cr:Split")
-        if all(str(level).lower() in _SPLITS for level in levels):
+        usual = [usual_split(str(level)) for level in levels]
+        if None not in usual:
             kinds["url"] = "sc:URL"
-            for row, level in zip(rows, levels, strict=True):
-                row[f"{place}/url"] = _SPLITS[str(level).lower()]
+            for row, split in zip(rows, usual, strict=True):
+                row[f"{place}/url"] = _SPLITS[split or ""]
     return {
         "@type": "cr:RecordSet",
         "@id": place,

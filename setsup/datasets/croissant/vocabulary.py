@@ -8,9 +8,10 @@ __all__ = [
     "CONFORMS",
     "CONTEXT",
     "CSV",
+    "DESCRIBED",
     "FILE",
     "FORMATS",
-    "MANY_LEVELS",
+    "MOST_LEVELS",
     "NPY",
     "PARQUET",
     "RAI",
@@ -21,6 +22,12 @@ __all__ = [
 
 FILE = "croissant.json"
 """Name of the file beside the data that it describes."""
+
+DESCRIBED = (
+    f"`{FILE}` describes the files in Croissant 1.1; they have no public address that setsup knows, so that their "
+    "addresses in it are relative to it."
+)
+"""Sentence of a card beside the file."""
 
 URN = "urn:setsup:"
 """What the prefix ``setsup`` stands for: terms for what Croissant, schema.org and PROV-O have none for."""
@@ -54,7 +61,7 @@ TERMS = {"kind": "setsup:kind", "unit": "sc:unitText", "period": "setsup:period"
 TERMS |= {"within": "setsup:within", "role": "setsup:role"}
 """Properties of a factor, and what their annotations are equivalent to."""
 
-MANY_LEVELS = 10_000
+MOST_LEVELS = 10_000
 """Levels above which a factor has no enumeration."""
 
 TAR, PARQUET, CSV = "application/x-tar", "application/x-parquet", "text/csv"

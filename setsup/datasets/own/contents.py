@@ -49,7 +49,7 @@ class ContentDataset(BaseDataset):
     def originals(self, rows: Rows, name: str) -> list[Original] | None:
         """Encoded images of (n,) rows; None for arrays."""
         content = self._contents[name]
-        if not isinstance(content, _Pictures):
+        if not isinstance(content, _EightBit):
             return None
         refuse_changed(self.name, size=content.size)
         return originals_of(content.images.take(rows), content.modality.shape[2])
@@ -68,7 +68,7 @@ def content_reader(images: Images, label: str, size: tuple[int, int] | None) -> 
         if size is not None:
             raise DataError(f"{first} has {deep} pixels, which setsup cannot resize; leave out size=")
         return Measured(images, deep, label)
-    return _Pictures(images, size)
+    return _EightBit(images, size)
 
 
 class PackedColumn:
@@ -78,8 +78,14 @@ class PackedColumn:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        data = pc.struct_field(column, "bytes") if pa.types.is_struct(column.type) else column
-        self._data, self._label = data.cast(pa.large_binary()), label
+        kind = column.type
+        packed = pa.types.is_struct(kind) and kind.get_field_index("bytes") >= 0
+        if packed:
+            kind = kind.field("bytes").type
+        if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+            raise DataError(f"{label} has the type {column.type}; expected images as bytes, or structs of bytes")
+        data = (pc.struct_field(column, "bytes") if packed else column).cast(pa.large_binary())
+        self._data, self._label = data.combine_chunks(), label
         if self._data.null_count:
             raise DataError(f"{label} has no image in {self._data.null_count:,} rows; expected one for each")
 
@@ -93,7 +99,7 @@ class PackedColumn:
         return [(content, f"row {row} of {self._label}") for row, content in zip(rows.tolist(), contents, strict=True)]
 
 
-class _Pictures:
+class _EightBit:
     """Images of 8 bits."""
 
     def __init__(self, images: Images, size: tuple[int, int] | None) -> None:

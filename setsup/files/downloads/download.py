@@ -21,10 +21,13 @@ def partial_path(target: Path) -> Path:
     return target.with_name(target.name + ".part")
 
 
-def download(file: ManifestFile, target: Path, check: Callable[[str], object] | None = None) -> None:
+def download(
+    file: ManifestFile, target: Path, check: Callable[[str], object] | None = None, limit: int | None = None
+) -> None:
     """Fetch a published file to `target` from the first mirror that gives it.
 
-    `check` is called with each address before it is asked, also where a server redirects to, and may raise.
+    `check` is called with each address before it is asked, also where a server redirects to, and may raise. At most
+    `limit` bytes are received.
 
     Data is received into ``<target>.part`` until it is complete and correct, also after Ctrl-C or a lost connection;
     the next call resumes there.
@@ -36,7 +39,7 @@ def download(file: ManifestFile, target: Path, check: Callable[[str], object] | 
         try:
             if check is not None:
                 check(url)
-            _receive(url, part, file, check)
+            _receive(url, part, file, check, limit)
         except MirrorError as error:
             _log.info("%s %s", url, error)
             failures.append(f"{url} {error}")
@@ -48,14 +51,16 @@ def download(file: ManifestFile, target: Path, check: Callable[[str], object] | 
     raise DataError(f"{target.name} could not be downloaded: " + "; ".join(failures))
 
 
-def _receive(url: str, part: Path, file: ManifestFile, check: Callable[[str], object] | None) -> None:
+def _receive(
+    url: str, part: Path, file: ManifestFile, check: Callable[[str], object] | None, limit: int | None
+) -> None:
     """Receive a file that passes its check.
 
     One that was put together from several answers and does not is given up for one whole new one: what came first may
     be damaged, or the file may have changed under the same date.
     """
     for last in (False, True):
-        joined = transfer(url, part, size=file.size, exact=not file.repacked, check=check)
+        joined = transfer(url, part, size=file.size, exact=not file.repacked, check=check, limit=limit)
         problem = file_problem(part, file)
         if problem is None:
             return

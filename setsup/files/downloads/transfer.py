@@ -8,13 +8,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
-from urllib.parse import urljoin
 
 from setsup.files.atomic import clear, written
 from setsup.files.disk import disk_errors, readable_size
+from setsup.files.downloads.addresses import redirect_hook
 from setsup.progress import progress
 
 if TYPE_CHECKING:
@@ -56,13 +55,14 @@ def transfer(
     size: int | None = None,
     exact: bool = True,
     check: Callable[[str], object] | None = None,
+    limit: int | None = None,
 ) -> bool:
     """Receive `url` into `part`; returns whether it was put together from several answers.
 
     Dropped connections are retried: without limit where the rest is sent each time, else a few times. An earlier part
     of the same version is continued (HTTP ranges); where the server cannot, or holds another version by now, the part
     starts again, but not before the server has begun to send something that fits. `check` is called with each address
-    that the server redirects to, and may raise.
+    that the server redirects to, and may raise. More than `limit` bytes are refused.
     """
     import requests
 
@@ -70,12 +70,12 @@ def transfer(
     with requests.Session() as session:
         session.headers.update({"Accept-Encoding": "identity", "User-Agent": "setsup"})
         if check is not None:
-            session.hooks["response"].append(partial(_check_redirect, check))
+            session.hooks["response"].append(redirect_hook(check))
         while not _complete(part, url):
             try:
                 with _answer(session, url, part) as (response, start):
                     whole += not start
-                    _store(response, url, part, start, size, exact)
+                    _store(response, url, part, start, size, exact, limit)
                 return start > 0
             except MirrorError as error:
                 got = part_size(part)
@@ -89,14 +89,9 @@ def transfer(
     return True
 
 
-def _check_redirect(check: Callable[[str], object], response: "requests.Response", **_: object) -> None:
-    if response.is_redirect:
-        check(urljoin(response.url, response.headers["location"]))
-
-
 def part_address(part: Path) -> str | None:
     """Tell from which address a part was received, None where there is no part."""
-    return _noted(part).url or None if part_size(part) else None
+    return _read_note(part).url or None if part_size(part) else None
 
 
 def part_size(part: Path) -> int:
@@ -114,19 +109,19 @@ def drop_part(part: Path) -> None:
 
 def _complete(part: Path, url: str) -> bool:
     """Whether an earlier call has received all of `url`."""
-    return 0 < _received(part, url) == (_noted(part).total or 0)
+    return 0 < _received(part, url) == (_read_note(part).total or 0)
 
 
 def _received(part: Path, url: str) -> int:
     """Count the bytes behind which `url` can be continued."""
-    source = _noted(part)
+    source = _read_note(part)
     return part_size(part) if source.url == url and source.version else 0
 
 
 @contextmanager
 def _answer(session: "requests.Session", url: str, part: Path) -> Iterator[tuple["requests.Response", int]]:
     """Make one request; yields the answer, and the byte at which its body begins."""
-    source, start = _noted(part), _received(part, url)
+    source, start = _read_note(part), _received(part, url)
     asked = {"Range": f"bytes={start}-", "If-Range": source.version or ""} if start else {}
     with _web_errors(), session.get(url, headers=asked, stream=True, timeout=_TIMEOUTS) as response:
         if response.status_code == 206 and start:
@@ -142,7 +137,15 @@ def _answer(session: "requests.Session", url: str, part: Path) -> Iterator[tuple
         yield response, start
 
 
-def _store(response: "requests.Response", url: str, part: Path, start: int, size: int | None, exact: bool) -> None:
+def _store(
+    response: "requests.Response",
+    url: str,
+    part: Path,
+    start: int,
+    size: int | None,
+    exact: bool,
+    limit: int | None,
+) -> None:
     """Write the body of an answer, which begins at byte `start`, behind the part."""
     announced = response.headers.get("Content-Length", "")
     total = start + int(announced) if re.fullmatch(r"\d{1,18}", announced) else None
@@ -153,7 +156,10 @@ def _store(response: "requests.Response", url: str, part: Path, start: int, size
         _refuse_page(response, first, part)
     if exact and size is not None and total not in (None, size):
         raise MirrorError(f"has {total:,} bytes, not the expected {size:,}")
-    limit = total if total is not None else size if exact or size is None else 2 * size
+    if limit is not None and total is not None and total > limit:
+        raise MirrorError(f"has {total:,} bytes, more than the limit of {limit:,}")
+    expected = total if total is not None else size if exact or size is None else 2 * size
+    limit = expected if expected is not None else limit
     got = start
     with _opened(part, start) as out, progress(total or size, part.stem, "B") as advance:
         if not start:
@@ -243,7 +249,7 @@ def _write_note(part: Path, source: _Source) -> None:
         file.write_text(json.dumps(asdict(source)), encoding="utf-8")
 
 
-def _noted(part: Path) -> _Source:
+def _read_note(part: Path) -> _Source:
     """Read what a part was received from; an empty source where that is not known."""
     try:
         noted = json.loads(_note(part).read_text(encoding="utf-8"))

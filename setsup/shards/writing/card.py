@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from setsup.datasets.croissant.document import facts
+from setsup.datasets.croissant.vocabulary import DESCRIBED
 from setsup.datasets.dataset import Dataset
 from setsup.datasets.own.huggingface.card import card
 from setsup.factors import Factor
@@ -19,9 +21,7 @@ _PLAIN = {
 _OPENED = (
     "The files are tars as the webdataset library reads them: `KEY.<extension>` for each column above, and `KEY.json` "
     "for the factors. `datasets.load_dataset` opens them as well; `setsup.open_shards` draws sets of rows that share "
-    "factors out of them, by the index beside them. `croissant.json` describes "
-    "the files in Croissant 1.1; they have no public address that setsup knows, so that their addresses in it are "
-    "relative to it. There are"
+    "factors out of them, by the index beside them. " + DESCRIBED + " There are"
 )
 _VIEWS = (
     "`KEY.camera.json` has the camera of each view (`k` in pixels; x to the right, y down, z forward; `rotation` and "
@@ -31,14 +31,14 @@ _VIEWS = (
 
 def about(manifests: Sequence[Manifest | None], order: str, seed: int = 0) -> dict[str, str]:
     """What a catalogue says of a dataset: title, description, licence, citation, homepage, order, seed of a shuffle."""
-    known = [manifest for manifest in manifests if manifest]
+    known = facts("", None, manifests)
     texts = {
-        "title": " + ".join(manifest.title for manifest in known),
-        "description": "\n\n".join(manifest.description.strip() for manifest in known),
-        "licence": "; ".join(manifest.licence.name for manifest in known),
-        "licence_url": " ".join(manifest.licence.url for manifest in known if manifest.licence.url),
-        "citation": "\n\n".join(manifest.citation.strip() for manifest in known if manifest.citation),
-        "homepage": " ".join(manifest.homepage for manifest in known if manifest.homepage),
+        "title": known.title,
+        "description": known.description,
+        "licence": "; ".join(licence.name for licence in known.licences),
+        "licence_url": " ".join(licence.url for licence in known.licences if licence.url),
+        "citation": known.citation,
+        "homepage": " ".join(known.homepages),
         "order": order,
         "seed": str(seed) if order == "shuffle" else "",
     }

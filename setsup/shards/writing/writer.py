@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from setsup.checks import check_arguments
-from setsup.datasets.croissant.document import how_made, to_text
+from setsup.datasets.croissant.document import LARGEST, add_properties, how_made, to_text
 from setsup.datasets.croissant.rai import read_rai
 from setsup.datasets.croissant.vocabulary import FILE
 from setsup.datasets.dataset import Dataset, Selection
@@ -162,8 +162,8 @@ def write_shards(
     with locked(store.folder) if store.folder is not None else nullcontext():
         work.do(WriteShard(sized, store, plan, row_bytes), processes, on, on_start)
         catalogue = work.finished()
-        if known and catalogue is not None:  # of finished shards it stands as it was
-            work.describe(catalogue)
+        if known and catalogue is not None:
+            work.add_known(catalogue)
     from setsup.shards.opening import open_shards
 
     return open_shards(url, storage_options=storage_options)
@@ -340,6 +340,15 @@ class _Work:
         told = catalogue_facts(catalogue, find_manifests(self._dataset))
         described = describe_shards(catalogue, told.adding({**how_made(self._dataset), **self._known}))
         self._store.put_bytes(FILE, to_text(described).encode())
+
+    def add_known(self, catalogue: Catalogue) -> None:
+        """Add what a person knows to what Croissant says of finished shards."""
+        there = self._store.size(FILE) is not None
+        described = add_properties(self._store.read(FILE, LARGEST), self._known) if there else None
+        if described is None:
+            self.describe(catalogue)
+        else:
+            self._store.put_bytes(FILE, to_text(described).encode())
 
     def _parts(self, shards: list[Shard]) -> Iterator[Any]:
         """Parts of the index, of several shards each, since each part has all levels of all factors."""

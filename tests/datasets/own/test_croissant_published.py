@@ -129,12 +129,12 @@ def test_images_of_tars_joined_to_a_table(tmp_path, name, archives):
     found = setsup.open(path)
     assert len(found) == 2 * archives
     assert found.factors.names == (
-        "creator_uname", "gps_coordinates_latitude", "gps_coordinates_longitude", "date_taken",
+        "creator_uname", "gps_coordinates.latitude", "gps_coordinates.longitude", "date_taken",
     )  # fmt: skip
     assert found.factors.row(0)["creator_uname"] is None  # the first hash is not in the table
     for row in range(1, 2 * archives):
         assert found.factors.row(row)["creator_uname"] == f"user{row % 3}"
-        assert found.factors.row(row)["gps_coordinates_latitude"] == row + 0.5
+        assert found.factors.row(row)["gps_coordinates.latitude"] == row + 0.5
         assert grey_of(found, row, "image_content") == 20 + 2 * (row // 2)
 
 

@@ -246,6 +246,8 @@ def test_licences_that_the_hub_has_no_word_for(tmp_path):
     from setsup.files import Licence, load_manifest
 
     assert _licence_keys(Licence("CC BY-SA 4.0")) == {"license": "cc-by-sa-4.0"}
+    assert _licence_keys(Licence("CC0")) == {"license": "cc0-1.0"}
+    assert _licence_keys(Licence("ODbL")) == {"license": "odbl"}
     assert _licence_keys(load_manifest("mnist").licence) == {"license": "unknown"}
     found = _licence_keys(load_manifest("shapenet").licence)
     assert found["license"] == "other"

@@ -1,267 +1,320 @@
 """Values of fields: columns of tables, parts of the names of files, and parts of JSON."""
 
-import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from setsup.datasets.formats.json_text import read_json
 from setsup.datasets.own.croissant.files import Files
-from setsup.datasets.own.croissant.nodes import Column, FileObject, FileSet
-from setsup.errors import DamagedFile, DataError, SetsupError, abbreviate, did_you_mean
-from setsup.factors.io.text_file import arrow_source
+from setsup.datasets.own.croissant.nodes import Column, FileObject
+from setsup.datasets.own.table_file import (
+    TableFile,
+    name_table,
+    open_arrow,
+    open_csv,
+    open_json_lines,
+    open_parquet,
+    unify,
+    unpack_table,
+)
+from setsup.errors import DataError, abbreviate, did_you_mean
+from setsup.factors.io.distinct import is_usable
+from setsup.factors.io.encoding import Commas
+from setsup.factors.io.infer import arrow_array
+from setsup.files.archives.members import MemberIndex
 
-__all__ = ["Tables", "name_values", "transformed"]
+__all__ = ["Place", "Tables", "Values", "foreign_transform", "name_values", "place_of"]
+
+Place = tuple[str, tuple[str, ...]]
+"""What the rows of values are: a table or a set of files, and in JSON the steps to its objects."""
 
 _LARGEST_JSON = 1 << 30
 _LONGEST_PATTERN = 1000
-_RATIO, _MOST = 100, 1 << 28  # bytes of a table for each of its file, and beside
-_ROWS = 1 << 14  # that are read at once
-_NULLS = ["", "NA", "NaN", "nan", "null"]
+_MOST_GROUPS = 9  # that RE2 replaces
 _STEP = re.compile(r"\.(?P<name>[^.\[\]]+)|\[(?:'(?P<quoted>[^']*)'|\"(?P<double>[^\"]*)\"|(?P<all>\*)|(?P<at>\d+))\]")
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Values of a field: a pyarrow array, and what a comma in a number means where they are those of a CSV file."""
+
+    array: Any
+    commas: Commas | None = None
+
+    def take(self, rows: Any) -> "Values":
+        """Values of some rows, unknown where a row is null."""
+        return Values(self.array.take(rows), self.commas)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Columns of a table that fields name; names of all its columns, and the rows of each of its files."""
+
+    columns: Any
+    names: tuple[str, ...]
+    rows: tuple[int, ...]
+    commas: Commas | None
+
+
 class Tables:
     """Tables of a description, each read once: by identifier, the files of a set one after the other."""
 
-    files: Files
-    _read: dict[str, list[Any]] = field(default_factory=dict)
+    def __init__(self, files: Files) -> None:
+        self.files = files
+        self._read: dict[str, _Table] = {}
+        self._documents: dict[str, Any] = {}
+        self._sources: dict[str, Column | None] = {}
+        self._named: dict[str, dict[str, None]] = {}  # columns of each table
+        for field in (field for records in files.described.records.values() for field in records.fields):
+            self._sources[field.node] = field.source
+            for source in (field.source, field.references):
+                if source is not None and source.extract == "column":
+                    self._named.setdefault(source.node, {})[source.name] = None
 
-    def rows(self, node: str) -> int:
-        """Rows of a table."""
-        return sum(len(table) for table in self.tables(node))
+    def source(self, node: str) -> Column | None:
+        """Source of a field of any record set."""
+        return self._sources.get(node)
 
-    def column(self, source: Column, label: str) -> Any:
-        """Values of a column of a table, a pyarrow array."""
+    def values(self, source: Column, label: str) -> Values:
+        """Values of a source in a table or in JSON, after its transforms; of lists and objects the type alone."""
+        if source.extract == "jsonPath":
+            found = _follow(self._document(source.node), source.name, label)
+            values = Values(_json_array(found, source.name, label))
+        else:
+            values = self._column(source, label)
+        if not source.transforms or not is_usable(values.array.type):
+            return values
+        return Values(_strings(transform(values.array.to_pylist(), source, label)), values.commas)
+
+    def images(self, source: Column) -> Any:
+        """Column of encoded images, a pyarrow ``ChunkedArray``."""
         import pyarrow as pa
 
-        if source.how == "jsonPath":
-            return pa.array(_follow(self._document(source.node), source.what, label))
-        chunks = []
-        for table in self.tables(source.node):
-            if source.what not in table.column_names:
-                raise DataError(
-                    f"{self.files.label}: {label} is the column {source.what!r} of {source.node!r}, which has none of "
-                    f"that name{did_you_mean(source.what, table.column_names)}"
-                )
-            chunks += table.column(source.what).chunks
-        return _joined(chunks)
+        table = self._find(source)
+        known = source.name in table.columns.column_names
+        return table.columns.column(source.name) if known else pa.chunked_array([_unread(sum(table.rows))])
 
-    def tables(self, node: str) -> list[Any]:
-        """Tables of a file or a set of files, a ``pyarrow.Table`` for each file."""
-        if node not in self._read:
-            self._read[node] = [self._table(node, place) for place in self._places(node)]
-        return self._read[node]
+    def rows(self, source: Column, label: str) -> int:
+        """Rows of what a source is in."""
+        if source.extract == "jsonPath":
+            return len(_follow(self._document(source.node), source.name, label))
+        return sum(self._table(source.node).rows)
 
     def names(self, node: str) -> list[tuple[str, int]]:
-        """For each table of a set its name, and its rows."""
+        """For each file of a table its name, and its rows."""
         chosen = self.files.described.files.get(node)
         if isinstance(chosen, FileObject):
             names = [chosen.url]
         else:
             names = [name for part in self.files.parts(node) for name in part.names()]
-        return list(zip(names, map(len, self.tables(node)), strict=True))
+        return list(zip(names, self._table(node).rows, strict=True))
 
-    def _places(self, node: str) -> Sequence[Path | bytes]:
-        chosen = self.files.described.files.get(node)
-        if not isinstance(chosen, FileSet):
-            return [self.files.content(node)]
-        found: list[Path | bytes] = []
-        for part in self.files.parts(node):
-            for place in part.places.tolist():
-                path = part.members.path(place)
-                found.append(part.members.read(place) if path is None else path)
-        return found
+    def _column(self, source: Column, label: str) -> Values:
+        table = self._find(source)
+        if source.name not in table.columns.column_names:
+            return Values(_unread(sum(table.rows)))
+        with name_table(None, label):
+            array = table.columns.column(source.name).combine_chunks()
+        return Values(array, table.commas)
 
-    def _table(self, node: str, place: Path | bytes) -> Any:
-        chosen = self.files.described.files[node]
-        label = str(place) if isinstance(place, Path) else f"{node!r} of {self.files.label}"
-        kinds = " ".join(chosen.formats).lower()
-        name = place.name.lower() if isinstance(place, Path) else ""
-        with _readable(label):
-            if "parquet" in kinds or name.endswith((".parquet", ".pq")):
-                return _parquet(place, self._columns(node))
-            if "arrow" in kinds or name.endswith(".arrow"):
-                return _arrow(place)
-            if "csv" in kinds or "tab-separated" in kinds or "tsv" in kinds or name.endswith((".csv", ".tsv")):
-                tabs = "csv" not in kinds and ("tab" in kinds or "tsv" in kinds or name.endswith(".tsv"))
-                return _csv(place, "\t" if tabs else ",", self._texts(node))
-            if "jsonl" in kinds or "json-lines" in kinds or "ndjson" in kinds or name.endswith((".jsonl", ".ndjson")):
-                return _json_lines(place)
+    def _find(self, source: Column) -> _Table:
+        """The table of a source; of a key of JSON lines that has objects, only its fields are columns."""
+        table = self._table(source.node)
+        if not any(name == source.name or name.startswith(f"{source.name}.") for name in table.names):
+            raise DataError(
+                f"{self.files.label}: table {source.node!r} has no column {source.name!r}"
+                f"{did_you_mean(source.name, table.names)}"
+            )
+        return table
+
+    def _table(self, node: str) -> _Table:
+        if node not in self._read:
+            self._read[node] = self._read_table(node)
+        return self._read[node]
+
+    def _read_table(self, node: str) -> _Table:
+        import pyarrow as pa
+
+        files: list[list[Any]] = []
+        names: list[str] | None = None
+        commas = set()
+        for source in self.files.sources(node):
+            with _on_disk(source) as (path, label), name_table(path, label):
+                table = self._open(node, path)
+                read = [name for name in self._named.get(node, {}) if name in table.schema.names]
+                files.append(table.read(read))
+            names = [name for name in table.names if names is None or name in names]
+            commas.add(table.commas)
+        if len(commas) > 1:
+            raise DataError(
+                f"{self.files.label}: the files of {node!r} have different delimiters or formats; unify them"
+            )
+        rows = tuple(sum(batch.num_rows for batch in batches) for batches in files)
+        batches = [batch for batches in files for batch in batches]
+        common = [name for name in names or () if all(name in batch.schema.names for batch in batches)]
+        with name_table(None, f"{self.files.label}: table {node!r}"):
+            whole = pa.Table.from_batches(
+                unify([batch.select(common) for batch in batches]), *([] if batches else [pa.schema([])])
+            )
+        return _Table(whole, tuple(names or ()), rows, commas.pop() if commas else None)
+
+    def _open(self, node: str, path: Path) -> TableFile:
+        formats = " ".join(self.files.described.files[node].formats).lower()
+        name = path.name.lower().removesuffix(".gz")
+        if "parquet" in formats or name.endswith((".parquet", ".pq")):
+            return open_parquet(path)
+        if "arrow" in formats or name.endswith(".arrow"):
+            return open_arrow(path)
+        if any(one in formats for one in ("csv", "tab-separated", "tsv")) or name.endswith((".csv", ".tsv")):
+            return open_csv(path)
+        if any(one in formats for one in ("jsonl", "json-lines", "ndjson")) or name.endswith((".jsonl", ".ndjson")):
+            named = self._named.get(node, {})
+            return open_json_lines(path, lambda rows: [one for one in rows.names if one in named] or rows.names[:1])
         raise DataError(
-            f"{label} has the format {kinds or 'none'}; setsup reads Parquet, Arrow, CSV, TSV and JSON lines of a "
+            f"{path} has the format {formats or 'none'}; setsup reads Parquet, Arrow, CSV, TSV and JSON lines of a "
             "description; convert the file, or open another record set"
         )
 
-    def _columns(self, node: str) -> set[str]:
-        """Columns of a table that some field names."""
-        fields = [field for one in self.files.described.records.values() for field in one.fields]
-        sources = [source for field in fields for source in (field.source, field.references) if source is not None]
-        return {source.what for source in sources if source.node == node and source.how == "column"}
-
-    def _texts(self, node: str) -> set[str]:
-        """Columns of a table that are texts, whatever they look like: keys, and those of fields of that type."""
-        fields = [field for one in self.files.described.records.values() for field in one.fields]
-        keys = {field.references for field in fields if field.references is not None}
-        keys |= {field.source for field in fields if field.source is not None and "Text" in field.types}
-        return {source.what for source in keys if source.node == node and source.how == "column"}
-
     def _document(self, node: str) -> Any:
-        if node not in self._read:
-            place = self.files.content(node)
-            if isinstance(place, Path) and place.stat().st_size > _LARGEST_JSON:
-                raise DataError(f"{place} has more bytes than the limit of {_LARGEST_JSON:,} for a JSON file")
-            content = place.read_bytes() if isinstance(place, Path) else place
-            self._read[node] = [read_json(content, f"{node!r} of {self.files.label}")]
-        return self._read[node][0]
+        if node not in self._documents:
+            [source, *more] = self.files.sources(node)
+            if more:
+                raise DataError(f"{self.files.label}: {node!r} is a set of JSON files; expected one file")
+            with _on_disk(source) as (path, label):
+                if path.stat().st_size > _LARGEST_JSON:
+                    raise DataError(f"{label} has more bytes than the limit of {_LARGEST_JSON:,} for a JSON file")
+                self._documents[node] = read_json(path.read_bytes(), label)
+        return self._documents[node]
 
 
-def name_values(names: Sequence[str], source: Column, label: str) -> list[str | None]:
+def place_of(source: Column, label: str) -> Place:
+    """What the rows of a source are: records at two JSON paths are the same up to their last ``[*]``."""
+    if source.extract != "jsonPath":
+        return source.node, ()
+    steps = _steps(source.name, label)
+    last = max((at for at, step in enumerate(steps, 1) if step is None), default=0)
+    return source.node, tuple(map(repr, steps[:last]))
+
+
+def name_values(names: Sequence[str], source: Column, label: str) -> Values:
     """Values of files by their names: the whole one or the last part, as transforms leave them."""
-    if source.what not in ("fullpath", "filename"):
+    if source.name not in ("fullpath", "filename"):
         raise DataError(
-            f"{label} is the {source.what!r} of files; expected their fullpath or filename, or the content of images"
+            f"{label} is the {source.name!r} of files; expected their fullpath or filename, or the content of images"
         )
-    texts = [PurePosixPath(name).name if source.what == "filename" else name for name in names]
-    return transformed(texts, source, label)
+    texts = [PurePosixPath(name).name if source.name == "filename" else name for name in names]
+    return Values(_strings(transform(texts, source, label)))
 
 
-def transformed(texts: Sequence[Any], source: Column, label: str) -> list[Any]:
-    """Texts after the regular expressions of a source: their first group; those that do not match are unknown."""
-    values = list(texts)
-    for kind, pattern in source.transforms:
-        if kind != "regex":
-            raise DataError(f"{label} is transformed by {kind}, which setsup does not do; choose another record set")
-        values = _first_groups(values, pattern, label)
-    return values
+def foreign_transform(source: Column) -> str:
+    """The first transform of a source that setsup does not apply, empty where it applies all."""
+    return next((kind for kind, _ in source.transforms if kind != "regex"), "")
+
+
+def transform(values: Sequence[Any], source: Column, label: str) -> list[Any]:
+    """Values after the regular expressions of a source, strings; those that do not match are unknown.
+
+    As in ``mlcroissant``, an expression gives the first of its groups that took part in the match.
+    """
+    if foreign := foreign_transform(source):
+        raise DataError(f"{label} has the transform {foreign!r}; setsup supports regex only; choose another record set")
+    changed = list(values)
+    for _, pattern in source.transforms:
+        changed = _first_groups(changed, pattern, label)
+    return changed
 
 
 def _first_groups(values: list[Any], pattern: str, label: str) -> list[str | None]:
-    """First group of an expression that matches where each text begins; by RE2, whose time is linear."""
+    """First group of an expression that matches where each value begins; by RE2, whose time is linear."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     try:
         groups = re.compile(pattern).groups if len(pattern) <= _LONGEST_PATTERN else 0
-        texts = pa.array([None if value is None else str(value) for value in values], pa.large_string())
-        matching = pc.match_substring_regex(texts, f"^(?:{pattern})")
-        first = pc.replace_substring_regex(
-            texts, f"^(?:{pattern})(?s:.*)$", "".join(f"\\{group}" for group in range(1, min(groups, 9) + 1))
-        )
-    except (re.error, RecursionError, OverflowError, pa.ArrowException) as error:
+        strings = _strings([None if value is None else str(value) for value in values])
+        unknown = pa.scalar(None, pa.large_string())
+        known = pc.if_else(pc.match_substring_regex(strings, f"^(?:{pattern})"), strings, unknown)
+        found = [
+            pc.replace_substring_regex(known, f"^(?:{pattern})(?s:.*)$", f"\\{group}")
+            for group in range(1, min(groups, _MOST_GROUPS) + 1)
+        ]
+        # RE2 gives an empty string for a group that took no part
+        first = pc.coalesce(unknown, *(pc.if_else(pc.equal(one, ""), unknown, one) for one in found))
+    except (re.error, RecursionError, OverflowError, ValueError, pa.ArrowException) as error:
         why = " ".join(str(error).split())[:200]
         raise DataError(f"{label}: the regular expression {abbreviate(pattern)} cannot be used: {why}") from None
-    if not groups:
+    if not 0 < groups <= _MOST_GROUPS:
         raise DataError(
-            f"{label}: the regular expression {abbreviate(pattern)} has no group of a value, or is too long"
+            f"{label}: the regular expression {abbreviate(pattern)} has no group of a value, more than {_MOST_GROUPS}, "
+            f"or more than {_LONGEST_PATTERN:,} characters"
         )
-    return [value if matches else None for value, matches in zip(first.to_pylist(), matching.to_pylist(), strict=True)]
+    return list(first.to_pylist())
+
+
+def _steps(path: str, label: str) -> list[str | int | None]:
+    """Steps of a path of names, numbers and ``[*]``, such as ``$.images[*].id``; None for the last."""
+    text = path.removeprefix("$")
+    found = list(_STEP.finditer(text))
+    if "".join(step[0] for step in found) != text:
+        raise DataError(f"{label} has the JSON path {path!r}; setsup reads names and [*], as in $.images[*].id")
+    return [
+        None
+        if step["all"]
+        else int(step["at"])
+        if step["at"]
+        else step["name"] or step["quoted"] or step["double"] or ""
+        for step in found
+    ]
 
 
 def _follow(document: Any, path: str, label: str) -> list[Any]:
-    """Values at a path of names, numbers and ``[*]``, such as ``$.images[*].id``."""
-    text = path.removeprefix("$")
-    steps = list(_STEP.finditer(text))
-    if "".join(step[0] for step in steps) != text:
-        raise DataError(f"{label} has the JSON path {path!r}; setsup reads names and [*], as in $.images[*].id")
+    """Values at a path; those that a record lacks are null."""
     values = [document]
-    for step in steps:
-        name = step["name"] or step["quoted"] or step["double"]
+    for step in _steps(path, label):
         found: list[Any] = []
         for value in values:
-            if step["all"] and isinstance(value, list):
+            if step is None and isinstance(value, list):
                 found += value
-            elif step["at"] and isinstance(value, list) and int(step["at"]) < len(value):
-                found.append(value[int(step["at"])])
-            elif name is not None and isinstance(value, Mapping):
-                found.append(value.get(name))
+            elif isinstance(step, int) and isinstance(value, list) and step < len(value):
+                found.append(value[step])
+            elif isinstance(step, str) and isinstance(value, Mapping):
+                found.append(value.get(step))
             else:
-                raise DataError(f"{label}: {path!r} leads to {abbreviate(value)}, which has no {step[0]}")
+                shown = "[*]" if step is None else repr(step)
+                raise DataError(f"{label}: {path!r} leads to {abbreviate(value)}, which has no {shown}")
         values = found
-    return [value if isinstance(value, str | int | float | bool) else None for value in values]
+    return values
 
 
-def _joined(chunks: Sequence[Any]) -> Any:
+def _json_array(values: list[Any], path: str, label: str) -> Any:
+    """Arrow array of values of JSON; of lists and objects the type alone."""
+    if any(isinstance(value, list | dict) for value in values):
+        return _unread(len(values))
+    with name_table(None, label):
+        return arrow_array(path, values)
+
+
+def _unread(rows: int) -> Any:
+    """Values that are no factor, such as lists."""
     import pyarrow as pa
 
-    plain = [chunk.dictionary_decode() if pa.types.is_dictionary(chunk.type) else chunk for chunk in chunks]
-    if not plain:
-        return pa.array([], pa.large_string())
-    return (
-        pa.concat_arrays(plain)
-        if len({str(one.type) for one in plain}) == 1
-        else pa.chunked_array(plain).combine_chunks()
-    )
+    return pa.nulls(rows, pa.list_(pa.null()))
+
+
+def _strings(values: Sequence[str | None]) -> Any:
+    import pyarrow as pa
+
+    return pa.array(values, pa.large_string())
 
 
 @contextmanager
-def _readable(label: str) -> Iterator[None]:
-    """Say in one sentence that a table is damaged: Arrow's readers raise whatever they come across."""
-    try:
-        yield
-    except SetsupError:
-        raise
-    except Exception as error:
-        raise DamagedFile(
-            f"{label} could not be read: {' '.join(str(error).split())[:200]}", "fetch it again"
-        ) from None
-
-
-def _opened(place: Path | bytes) -> Any:
-    import pyarrow as pa
-
-    return pa.BufferReader(place) if isinstance(place, bytes) else pa.memory_map(str(place))
-
-
-def _parquet(place: Path | bytes, columns: set[str]) -> Any:
-    """Columns of a Parquet file, of which a few bytes may hold any number of equal rows."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    size = len(place) if isinstance(place, bytes) else place.stat().st_size
-    limit = _RATIO * size + _MOST
-    with nullcontext(_opened(place)) if isinstance(place, bytes) else arrow_source(place) as source:
-        file = pq.ParquetFile(source)
-        chosen = [name for name in file.schema_arrow.names if name in columns]
-        batches, total = [], 0
-        for batch in file.iter_batches(_ROWS, columns=chosen):
-            total += batch.nbytes
-            if total > limit:
-                raise ValueError(f"its columns need more memory than the limit of {limit:,} bytes")
-            batches.append(batch)
-        return pa.Table.from_batches(batches, None if batches else file.schema_arrow)
-
-
-def _arrow(place: Path | bytes) -> Any:
-    import pyarrow as pa
-
-    with _opened(place) as source:
-        try:
-            return pa.ipc.open_stream(source).read_all()
-        except pa.ArrowInvalid:
-            source.seek(0)
-            return pa.ipc.open_file(source).read_all()
-
-
-def _csv(place: Path | bytes, separator: str, texts: set[str]) -> Any:
-    import pyarrow as pa
-    from pyarrow import csv
-
-    content = io.BytesIO(place) if isinstance(place, bytes) else str(place)
-    return csv.read_csv(
-        content,
-        parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
-        convert_options=csv.ConvertOptions(
-            column_types=dict.fromkeys(texts, pa.large_string()), strings_can_be_null=True, null_values=_NULLS
-        ),
-    )
-
-
-def _json_lines(place: Path | bytes) -> Any:
-    from pyarrow import json
-
-    return json.read_json(io.BytesIO(place) if isinstance(place, bytes) else str(place))
+def _on_disk(source: tuple[MemberIndex, int] | Path) -> Iterator[tuple[Path, str]]:
+    """Path of a file, and what it is called in messages."""
+    if isinstance(source, Path):
+        yield source, str(source)
+    else:
+        with unpack_table(*source) as path:
+            yield path, source[0].label(source[1])

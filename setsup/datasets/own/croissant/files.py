@@ -1,11 +1,12 @@
 """Files of a description on this machine: beside it, in a folder that has them, or downloaded; all checked.
 
-A description may come from anywhere. Paths stay inside the folder of the description; addresses are ``http`` or
-``https``, and those of a description from an address do not lead into a private network.
+A description may come from anywhere. Paths stay inside the folder of the description or the given one, also where
+links lead; addresses are ``http`` or ``https``, and do not lead into a private network.
 """
 
 import fnmatch
 import hashlib
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,20 +19,16 @@ from setsup.arrays import Places
 from setsup.datasets.cached_arrays import cached_array
 from setsup.datasets.own.croissant.nodes import Described, FileObject, FileSet
 from setsup.errors import DamagedFile, DataError, advice
-from setsup.files import ManifestFile, cache_folder, content_digest, need_readable, open_members, readable_size
+from setsup.files import ManifestFile, cache_folder, need_readable, open_members, readable_size
 from setsup.files.archives.members import MemberIndex
 from setsup.files.disk import make_folder
 from setsup.files.downloads.addresses import refuse_private
 from setsup.files.downloads.check import file_problem
 from setsup.files.downloads.download import download
 from setsup.files.locks import locked
-from setsup.progress import progress
 
 __all__ = ["Files", "Part"]
 
-_ARCHIVES = ("application/x-tar", "application/zip", "application/gzip", "application/x-gzip", "application/x-gtar")
-_TABLE = 1 << 32  # bytes of a table in an archive
-_RATIO, _MOST = 100, 1 << 28  # of these for each of the archive, and beside
 _GIT = "git+https"
 _HUB = re.compile(r"https://huggingface\.co/datasets/([\w.-]+/[\w.-]+)")
 
@@ -52,173 +49,188 @@ class Part:
 class Files:
     """What a description describes, and where its files may be.
 
-    `base` is the folder or the address of the description; `root` a folder that has the files under their names.
+    `base` is the folder or the address of the description; `root` a folder that has the files under their names;
+    `host` the host and port of the address that the user named.
     """
 
     label: str
     described: Described
     base: Path | str
-    root: Path | None
-    fetches: bool
+    root: Path | None = None
+    download: bool = False
+    host: str = ""
 
-    def path(self, name: str) -> Path:
+    def path(self, node: str) -> Path:
         """Path of a file that is in no other one; downloaded where that is allowed."""
-        file = self._object(name)
-        if file.within:
-            raise DataError(f"{self.label}: {name!r} is inside {file.within[0]!r}; expected a file of its own")
-        here = self._here(file)
-        if here is not None:
-            return self._checked(here, file)
-        return self._fetched(file)
+        file = self._object(node)
+        found = self._find(file)
+        return self._download(file) if found is None else self._check(found, file)
 
-    def content(self, name: str) -> Path | bytes:
-        """Path of a table, or its bytes where it is inside an archive."""
-        file = self._object(name)
+    def sources(self, node: str) -> list[tuple[MemberIndex, int] | Path]:
+        """Files of a table: paths, or places in a folder or archive."""
+        chosen = self.described.files.get(node)
+        if isinstance(chosen, FileSet):
+            return [(part.members, place) for part in self.parts(node) for place in part.places.tolist()]
+        file = self._object(node)
         if not file.within:
-            return self.path(name)
+            return [self.path(node)]
         members = self._members(file.within[0])
-        size = members.source.stat().st_size if members.source.is_file() else _TABLE
-        return members.read(members.place(_inner(file.url, self.label)), min(_TABLE, _RATIO * size + _MOST))
+        return [(members, members.place(_relative(file.url, self.label)))]
 
-    def parts(self, name: str) -> list[Part]:
+    def parts(self, node: str) -> list[Part]:
         """Files of a set, a part for each folder or archive that has some."""
-        chosen = self.described.files[name]
+        chosen = self.described.files[node]
         if isinstance(chosen, FileObject):
-            raise DataError(f"{self.label}: {name!r} is a file; expected a set of files")
+            raise DataError(f"{self.label}: {node!r} is a file; expected a set of files")
         found = []
         for members in self._containers(chosen):
-            places = np.array([place for place, wanted in enumerate(_wanted(members, chosen)) if wanted], np.int64)
+            places = np.array([place for place, wanted in enumerate(_match(members, chosen)) if wanted], np.int64)
             if len(places):
                 found.append(Part(members, places))
         if not found:
             raise DataError(
-                f"{self.label}: no file matches the patterns of {name!r}, {', '.join(chosen.includes) or '*'}; check "
+                f"{self.label}: no file matches the patterns of {node!r}, {', '.join(chosen.includes) or '*'}; check "
                 "that all archives are complete"
             )
         return found
 
     def _containers(self, chosen: FileSet) -> Iterator[MemberIndex]:
         if not chosen.within:
-            yield open_members(self.root or self._folder(chosen.name))
+            yield open_members(self.root or self._folder(chosen.node), inside=True)
         for outer in chosen.within:
             inner = self.described.files[outer]
             if isinstance(inner, FileSet):
                 raise DataError(
-                    f"{self.label}: {chosen.name!r} is a set of files in another set, which setsup cannot read"
+                    f"{self.label}: {chosen.node!r} is a set of files in another set, which setsup cannot read"
                 )
             yield self._members(outer)
 
-    def _members(self, name: str) -> MemberIndex:
-        file = self._object(name)
+    def _members(self, node: str) -> MemberIndex:
+        file = self._object(node)
         if _GIT in file.formats:
             if self.root is None:
                 hub = _HUB.match(file.url)
                 other = f", or open hf:{hub[1]} instead" if hub else ""
                 raise DataError(
-                    f"{self.label}: {name!r} is a Git repository, {file.url}; clone it, and pass its folder with "
+                    f"{self.label}: {node!r} is a Git repository, {file.url}; clone it, and pass its folder with "
                     f"{advice('root=', '--root')}{other}"
                 )
-            return open_members(self.root)
-        return open_members(self.path(name))
+            return open_members(self.root, inside=True)
+        found = self._find(file)
+        return open_members(found if found is not None and os.path.isdir(found) else self.path(node), inside=True)
 
-    def _object(self, name: str) -> FileObject:
-        file = self.described.files.get(name)
+    def _object(self, node: str) -> FileObject:
+        file = self.described.files.get(node)
         if not isinstance(file, FileObject):
             what = "is not listed in its distribution" if file is None else "is a set of files, not a file"
-            raise DataError(f"{self.label}: {name!r} {what}")
+            raise DataError(f"{self.label}: {node!r} {what}")
         return file
 
-    def _folder(self, name: str) -> Path:
+    def _folder(self, node: str) -> Path:
         if isinstance(self.base, str):
             raise DataError(
-                f"{self.label}: {name!r} is a set of files in a folder, which an address cannot list; fetch "
-                f"the files, and pass their folder with {advice('root=', '--root')}"
+                f"{self.label}: {node!r} is a set of files in a folder, which cannot be listed over HTTP; fetch the "
+                f"files, and pass their folder with {advice('root=', '--root')}"
             )
         return self.base
 
-    def _here(self, file: FileObject) -> Path | None:
-        """Path of a file that is here already."""
-        scheme = urlsplit(file.url).scheme
+    def _find(self, file: FileObject) -> Path | None:
+        """Path of a file, None where it is to be downloaded."""
+        if file.within:
+            raise DataError(f"{self.label}: {file.node!r} is inside {file.within[0]!r}; expected a file of its own")
+        parts = urlsplit(file.url)
         if self.root is not None:
-            last = PurePosixPath(unquote(urlsplit(file.url).path)).name
-            names = [*([] if scheme else [_inner(file.url, self.label)]), last]
-            return next((self.root / name for name in names if name and (self.root / name).exists()), None)
-        if isinstance(self.base, Path) and not scheme:
-            return self.base / _inner(file.url, self.label)
-        return None
+            last = parts.path.rstrip("/").rpartition("/")[2]
+            names = [*([] if parts.scheme else [file.url]), *([last] if last else [])]
+            found = (self._local(self.root, name) for name in names)
+            return next((path for path in found if os.path.exists(path)), None)
+        return self._local(self.base, file.url) if isinstance(self.base, Path) and not parts.scheme else None
 
-    def _checked(self, path: Path, file: FileObject) -> Path:
-        if path.is_dir():
-            return path
-        need_readable(path, f"a file of {self.label}")
-        about = path.stat()
-        if file.size is not None and about.st_size != file.size:
-            raise DamagedFile(
-                f"{path} has {about.st_size:,} bytes, but {self.label} specifies {file.size:,}", "fetch it again"
+    def _local(self, folder: Path, url: str) -> Path:
+        """Path of a file in a folder, out of which no link leads."""
+        path = folder / _relative(url, self.label)
+        if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+            raise DataError(
+                f"{self.label}: {path} links to a path outside {folder}; expected a file inside it; pass the folder "
+                f"that it links to with {advice('root=', '--root')}"
             )
-        if file.sha256 is not None:
-            state = (str(path.resolve()), about.st_size, about.st_mtime_ns, file.sha256)
-
-            def compare() -> np.ndarray:
-                with progress(about.st_size, f"checking {path.name}", "B") as advance:
-                    found = content_digest(path, advance=advance)
-                if found != file.sha256:
-                    raise DamagedFile(
-                        f"{path} is not the file that {self.label} specifies: its SHA-256 differs", "fetch it again"
-                    )
-                return np.ones(1, np.bool_)
-
-            cached_array("croissant", state, np.dtype(np.bool_), 1, compare)  # once for each state of the file
         return path
 
-    def _fetched(self, file: FileObject) -> Path:
+    def _check(self, path: Path, file: FileObject) -> Path:
+        need_readable(path, f"a file of {self.label}")
+        published, about = _published(file), path.stat()
+
+        def compare() -> np.ndarray:
+            problem = file_problem(path, published)
+            if problem is not None:
+                raise DamagedFile(f"{path} {problem}, which {self.label} specifies", "fetch it again")
+            return np.ones(1, np.bool_)
+
+        if published.size is not None or published.sha256 or published.md5:  # once for each state of the file
+            state = (os.path.realpath(path), about.st_size, about.st_mtime_ns, published)
+            cached_array("croissant", state, np.dtype(np.bool_), 1, compare)
+        return path
+
+    def _download(self, file: FileObject) -> Path:
         url = urljoin(self.base, file.url) if isinstance(self.base, str) else file.url
         if urlsplit(url).scheme not in ("http", "https"):
             raise DataError(
-                f"{self.label}: {file.name!r} has the address {url!r}; expected http or https, or a path relative to "
+                f"{self.label}: {file.node!r} has the address {url!r}; expected http or https, or a path relative to "
                 "the description"
             )
-        suffix = re.sub(r"[^A-Za-z0-9._-]", "_", PurePosixPath(unquote(urlsplit(url).path)).name)[-80:].lstrip(".")
+        published = _published(file, url)
         key = hashlib.sha256(f"{url} {file.sha256} {file.md5}".encode()).hexdigest()[:24]
-        target = cache_folder() / "croissant" / key / (suffix or "file")
-        published = ManifestFile(suffix, urls=(url,), size=file.size, sha256=file.sha256, md5=file.md5)
+        target = cache_folder() / "croissant" / key / (published.path or "file")
         if target.is_file() and file_problem(target, published) is None:
             return target
-        if not self.fetches:
-            size = f" ({readable_size(file.size)})" if file.size else ""
+        pass_folder = f"pass the folder that has it with {advice('root=', '--root')}"
+        if not self.download:
+            size = f" ({readable_size(file.limit)})" if file.limit else ""
             raise DataError(
-                f"{self.label}: {file.name!r}{size} is not on this machine; download it from {url} with "
-                f"{advice('download=True', '--option download=true')}, or pass the folder that has it with "
-                f"{advice('root=', '--root')}"
+                f"{self.label}: {file.node!r}{size} is not on this machine; download it from {url} with "
+                f"{advice('download=True', '--option download=true')}, or {pass_folder}"
             )
         if file.sha256 is None and file.md5 is None:
             raise DataError(
-                f"{self.label}: {file.name!r} has neither SHA-256 nor MD5, so that a download could not be checked; "
-                f"fetch {url} yourself, and pass its folder with {advice('root=', '--root')}"
+                f"{self.label}: {file.node!r} has neither SHA-256 nor MD5, so a download cannot be verified; fetch "
+                f"{url} yourself, and {pass_folder}"
+            )
+        if file.limit is None:
+            raise DataError(
+                f"{self.label}: {file.node!r} has no contentSize such as '512 B', so a download has no limit; fetch "
+                f"{url} yourself, and {pass_folder}"
             )
         make_folder(target.parent)
         with locked(target.parent):
             if not target.is_file() or file_problem(target, published) is not None:
-                download(published, target, self._check)
+                download(published, target, self._refuse_private, file.limit)
         return target
 
-    def _check(self, url: str) -> None:
-        """Refuse an address in a private network, but for the host of a description that the user named."""
-        if not isinstance(self.base, str) or urlsplit(url).netloc != urlsplit(self.base).netloc:
+    def _refuse_private(self, url: str) -> None:
+        """Refuse an address in a private network, except at the host that the user named."""
+        if urlsplit(url).netloc != self.host:
             refuse_private(url, self.label)
 
 
-def _inner(url: str, label: str) -> str:
+def _published(file: FileObject, url: str = "") -> ManifestFile:
+    """What a description says of a file, in a form that the checks of downloads take."""
+    name = PurePosixPath(unquote(urlsplit(url or file.url).path)).name
+    path = re.sub(r"[^A-Za-z0-9._-]", "_", name)[-80:].lstrip(".")
+    return ManifestFile(path, urls=(url,) if url else (), size=file.size, sha256=file.sha256, md5=file.md5)
+
+
+def _relative(url: str, label: str) -> str:
     """A relative path of a description, which stays inside its folder."""
-    path = PurePosixPath(unquote(url))
-    if not path.parts or path.is_absolute() or ".." in path.parts or "\\" in url or "\0" in url or ":" in path.parts[0]:
+    name = unquote(url)
+    path = PurePosixPath(name)
+    if not path.parts or path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name:
         raise DataError(
             f"{label}: the contentUrl {url!r} leads out of its folder; expected a path inside it, or an address"
         )
     return path.as_posix()
 
 
-def _wanted(members: MemberIndex, chosen: FileSet) -> Iterator[bool]:
+def _match(members: MemberIndex, chosen: FileSet) -> Iterator[bool]:
     """Whether each file matches; ``*`` also matches ``/``, as in ``mlcroissant``."""
     includes, excludes = (
         [re.compile(fnmatch.translate(one.removeprefix("./"))) for one in patterns if one]

@@ -1,37 +1,57 @@
 """Open the records that a Croissant description describes, by setsup's own readers."""
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
+from setsup.arrays import Array
 from setsup.checks import check_arguments
 from setsup.datasets.adapters.image_sources import MemberImages
+from setsup.datasets.croissant.document import LARGEST
 from setsup.datasets.croissant.vocabulary import TERMS
 from setsup.datasets.dataset import Modality
 from setsup.datasets.formats.npy import read_npy
 from setsup.datasets.images import check_size
 from setsup.datasets.own.arrays.dataset import ArrayDataset
 from setsup.datasets.own.arrays.stored import hold
-from setsup.datasets.own.contents import Content, PackedColumn, content_reader
-from setsup.datasets.own.croissant.columns import Tables
-from setsup.datasets.own.croissant.dataset import CroissantDataset
+from setsup.datasets.own.contents import Content, ContentDataset, PackedColumn, content_reader
+from setsup.datasets.own.croissant.columns import Tables, place_of
 from setsup.datasets.own.croissant.files import Files, Part
 from setsup.datasets.own.croissant.joins import Joined, join_fields, match_rows
-from setsup.datasets.own.croissant.levels import described_factor, enumeration
-from setsup.datasets.own.croissant.nodes import LARGEST, Field, RecordSet, parse
-from setsup.errors import DataError, SetsupError, advice, did_you_mean, listed
+from setsup.datasets.own.croissant.levels import column_factor, enumeration
+from setsup.datasets.own.croissant.nodes import Field, RecordSet
+from setsup.datasets.own.croissant.parsing import parse
+from setsup.errors import DataError, FactorError, SetsupError, advice, did_you_mean, listed
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.factors.io.distinct import is_usable
 from setsup.files import need_readable
 from setsup.files.downloads.document import read_document
 from setsup.files.expand_user import expanded
 
-__all__ = ["open_croissant"]
+__all__ = ["CroissantDataset", "open_croissant"]
 
 _log = logging.getLogger("setsup")
 _MOST_PARTS = 65_536
+
+
+class CroissantDataset(ContentDataset):
+    """Records that a Croissant description describes; made by :func:`open_croissant`.
+
+    Attributes
+    ----------
+    records : str
+        The record set.
+
+    """
+
+    def __init__(self, name: str, records: str, factors: FactorTable, contents: Mapping[str, Content]) -> None:
+        super().__init__(name, factors, contents)
+        self.records = records
 
 
 def open_croissant(
@@ -93,8 +113,10 @@ def open_croissant(
     size = check_size(size)
     label = str(source)
     base: Path | str
+    host = ""
     if isinstance(source, str) and "://" in source:
-        content, base = read_document(source, LARGEST), source
+        content, base = read_document(source, LARGEST)
+        host = urlsplit(source).netloc
     else:
         path = expanded(source)
         need_readable(path, "a Croissant description")
@@ -102,17 +124,19 @@ def open_croissant(
             raise DataError(f"{path} has more bytes than the limit of {LARGEST:,} for a Croissant description")
         content, base = path.read_bytes(), path.absolute().parent
     described = parse(content, label)
-    files = Files(label, described, base, None if root is None else expanded(root), download)
+    files = Files(label, described, base, None if root is None else expanded(root), download, host)
     chosen = _chosen(described.records, records, label)
     tables = Tables(files)
     if chosen.arrays:
+        if size is not None:
+            raise DataError(f"{label} describes a rendering, which cannot be resized; leave out size=")
         return _open_arrays(chosen, tables, kinds)
     images = [field for field in chosen.fields if _is_content(field)]
     joined = join_fields(chosen, tables, images)
-    contents = {field.name: _content(field, joined, tables, size) for field in images}
-    contents |= _further(chosen, joined, tables, size)
     if not joined.rows:
         raise DataError(f"{label}: the record set {chosen.node!r} has no records; expected at least one")
+    contents = {field.name: _content(field, joined, tables, size) for field in images}
+    contents |= _further(chosen, joined, tables, size)
     return CroissantDataset(described.name, chosen.node, _factors(chosen, joined, tables, kinds, images), contents)
 
 
@@ -135,8 +159,13 @@ def _chosen(records: Mapping[str, RecordSet], name: str | None, label: str) -> R
 
 def _has_images_and_columns(one: RecordSet) -> bool:
     images = [field for field in one.fields if _is_content(field)]
-    joins = [field for field in one.fields if field.references is not None and field.references.how]
-    return bool(images) and not one.data and len(one.fields) > len(images) + len(joins)
+    return bool(images) and not one.data and len(one.fields) > len(images) + sum(map(_is_key, one.fields))
+
+
+def _is_key(field: Field) -> bool:
+    """Whether a field is part of a name of a file that joins it to a table."""
+    source, target = field.source, field.references
+    return bool(source and source.extract == "fileProperty" and target and target.extract)
 
 
 def _is_content(field: Field) -> bool:
@@ -144,18 +173,26 @@ def _is_content(field: Field) -> bool:
     source = field.source
     if source is None or field.is_array:
         return False
-    if source.how == "fileProperty":
-        return source.what == "content"
-    return field.is_image and source.how == "column"
+    if source.extract == "fileProperty":
+        return source.name == "content"
+    return field.is_image and source.extract == "column"
 
 
 def _content(field: Field, joined: Joined, tables: Tables, size: tuple[int, int] | None) -> Content:
     source, label = field.source, f"{field.node!r} of {tables.files.label}"
-    if source is None or source.node != joined.base:
-        raise DataError(f"{label} has other files than the first image of its record set; choose another record set")
-    if source.how == "column":
-        return _measured(content_reader(PackedColumn(tables.column(source, label), label), label, size), field, size)
-    return _measured(content_reader(_members(joined.parts, label), label, size), field, size)
+    if source is None or place_of(source, label) != joined.base:
+        raise DataError(
+            f"{label}: the images of a record set must come from one source; choose another record set with "
+            f"{advice('records=NAME', '--option records=NAME')}"
+        )
+    foreign = next((kind for kind, value in source.transforms if (kind, value) != ("jsonPath", "bytes")), None)
+    if foreign is not None:
+        raise DataError(
+            f"{label} has the transform {foreign!r}, which setsup does not apply to images; choose another record set"
+        )
+    if source.extract == "column":
+        return _restore(content_reader(PackedColumn(tables.images(source), label), label, size), field, size)
+    return _restore(content_reader(_members(joined.parts, label), label, size), field, size)
 
 
 def _members(parts: Sequence[Part], label: str, rows: Any = None) -> MemberImages:
@@ -168,13 +205,13 @@ def _members(parts: Sequence[Part], label: str, rows: Any = None) -> MemberImage
     return MemberImages([part.members for part in parts], places, numbers)
 
 
-def _measured(content: Content, field: Field, size: tuple[int, int] | None) -> Content:
+def _restore(content: Content, field: Field, size: tuple[int, int] | None) -> Content:
     """The same with the unit, the color and the shape that setsup described, where they fit."""
-    told, had = field.about, content.modality
+    told, had = field.annotations, content.modality
     shape = had.shape
     if "setsup:shape" in told and size is None:
         words = [word for word in str(told["setsup:shape"]).split(",") if word]
-        lengths = [int(word) if word.isdecimal() and int(word) > 0 else None for word in words]
+        lengths = [int(word) if re.fullmatch("[1-9][0-9]{0,8}", word) else None for word in words]
         if len(lengths) == len(shape) and all(one in (None, two) for one, two in zip(lengths, shape, strict=True)):
             shape = tuple(lengths)
     unit, color = str(told.get(TERMS["unit"], "")), str(told.get("setsup:color", had.color))
@@ -184,7 +221,7 @@ def _measured(content: Content, field: Field, size: tuple[int, int] | None) -> C
 
 def _further(chosen: RecordSet, joined: Joined, tables: Tables, size: tuple[int, int] | None) -> dict[str, Content]:
     """Modalities of other record sets whose key refers to the same column as that of the chosen one."""
-    keys = [field for field in chosen.fields if field.references is not None and field.references.how]
+    keys = [field for field in chosen.fields if field.references is not None and field.references.extract]
     found: dict[str, Content] = {}
     for one in tables.files.described.records.values():
         contents = [field for field in one.fields if _is_content(field)]
@@ -198,6 +235,9 @@ def _further(chosen: RecordSet, joined: Joined, tables: Tables, size: tuple[int,
             continue
         (ours, theirs), [content] = matching[0], contents
         other = join_fields(one, tables, contents)
+        if theirs.node not in other.columns or not other.parts:
+            _log.warning("%s: the images of %s cannot be joined; left out", tables.files.label, one.node)
+            continue
         rows = match_rows(
             joined.columns[ours.node], other.columns[theirs.node], f"{one.node!r} of {tables.files.label}"
         )
@@ -206,7 +246,7 @@ def _further(chosen: RecordSet, joined: Joined, tables: Tables, size: tuple[int,
             _log.warning("%s: %s has no file for %s rows; left out", tables.files.label, one.node, f"{lost:,}")
             continue
         label = f"{content.node!r} of {tables.files.label}"
-        found[content.name] = _measured(content_reader(_members(other.parts, label, rows), label, size), content, size)
+        found[content.name] = _restore(content_reader(_members(other.parts, label, rows), label, size), content, size)
     return found
 
 
@@ -217,81 +257,38 @@ def _factors(
     kinds: Mapping[str, Kind | str] | None,
     images: Sequence[Field],
 ) -> FactorTable:
-    import pyarrow as pa
-
-    label, given = tables.files.label, {} if kinds is None else kinds
-    keys = {field.node for field in chosen.fields if field.references is not None and field.references.how}
-    columns: dict[str, Any] = {}
-    known: list[Factor] = []
-    inferred: dict[str, Kind | str] = {}
+    label, given = tables.files.label, dict({} if kinds is None else kinds)
+    keys = [field for field in chosen.fields if _is_key(field)]
+    passed = [*images, *(keys if len(chosen.fields) - len(images) > len(keys) else ())]
+    factors: list[Factor] = []
+    columns: dict[str, Array] = {}
     left_out: list[str] = []
     for field in chosen.fields:
-        if field in images or (field.node in keys and len(chosen.fields) - len(images) > len(keys)):
+        if field in passed:
             continue
-        column = joined.columns.get(field.node)
-        if column is None or field.is_array or not _is_plain(column.type):
-            left_out.append(field.node)
-            continue
-        if field.name in columns:
+        values = joined.columns.get(field.node)
+        if values is None:
+            left_out.append(f"{field.node} ({joined.left_out.get(field.node, 'no source')})")
+        elif field.is_array or not is_usable(values.array.type):
+            left_out.append(f"{field.node} ({'lists' if field.is_array else 'lists or objects'})")
+        elif "setsup:dtype" in field.annotations:
+            left_out.append(f"{field.node} (a modality of one number)")
+        elif field.name in columns:
             raise DataError(
                 f"{label}: two fields of {chosen.node!r} have the name {field.name!r}; expected distinct names"
             )
-        levels = enumeration(field, tables.files.described.records, label)
-        values = column if levels is None else _translated(column, levels[0], field, label)
-        columns[field.name] = values
-        factor = described_factor(field, levels, field.name, label)
-        if factor is not None and field.name not in given:
-            known.append(factor)
-        elif field.name not in given and "setsup:kind" in field.about:
-            inferred[field.name] = str(field.about["setsup:kind"])
-        elif field.name not in given and field.types and set(field.types) & {"Text", "URL", "Date", "DateTime", "Time"}:
-            columns[field.name] = column.cast(pa.large_string())
+        else:
+            levels = enumeration(field, tables.files.described.records, label)
+            factor, columns[field.name] = column_factor(field, values, levels, given.pop(field.name, None), label)
+            factors.append(factor)
     if left_out:
         _log.warning("%s: fields that setsup cannot read are left out: %s", label, listed(left_out))
     if not columns:
         raise DataError(f"{label}: the record set {chosen.node!r} has no column that can be a factor")
-    table = FactorTable.from_arrow(pa.table(columns), known, kinds={**inferred, **given})
-    return _settled(table, {field.name: field for field in chosen.fields if field.name in inferred}, label)
-
-
-def _settled(table: FactorTable, fields: Mapping[str, Field], label: str) -> FactorTable:
-    """The same with what is described of factors whose levels are too many to be listed."""
-    if not fields:
-        return table
-    factors = []
-    for factor in table.factors:
-        field, levels = fields.get(factor.name), factor.levels
-        settled = None
-        if field is not None and levels is not None:
-            settled = described_factor(field, ({}, levels), factor.name, label)
-        factors.append(factor if settled is None else settled)
-    return FactorTable(factors, {name: table.column(name) for name in table.names})
-
-
-def _is_plain(kind: Any) -> bool:
-    import pyarrow.types as of
-
-    tests = (of.is_string, of.is_large_string, of.is_integer, of.is_floating, of.is_boolean, of.is_null, of.is_temporal)
-    return any(test(kind) for test in tests)
-
-
-def _translated(column: Any, levels: Mapping[Any, Any], field: Field, label: str) -> Any:
-    """Levels of the values of a column."""
-    import pyarrow as pa
-
-    distinct = column.dictionary_encode()
-    names = []
-    for value in distinct.dictionary.to_pylist():
-        if value not in levels:
-            raise DataError(
-                f"{label}: {field.node!r} has the value {value!r}, which is none of the enumeration that it refers to"
-                f"{did_you_mean(value, [*levels])}"
-            )
-        names.append(levels[value])
-    try:
-        return pa.array(names).take(distinct.indices) if names else column
-    except (pa.ArrowException, OverflowError) as error:
-        raise DataError(f"{label}: the levels of {field.node!r} are of several types: {error}") from None
+    if given:
+        name = next(iter(given))
+        raise FactorError(f"kinds= names {name!r}, which is no factor of {label}{did_you_mean(name, columns)}")
+    return FactorTable(factors, columns)
 
 
 def _open_arrays(chosen: RecordSet, tables: Tables, kinds: Mapping[str, Kind | str] | None) -> ArrayDataset:

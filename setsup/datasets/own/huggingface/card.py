@@ -5,6 +5,8 @@ from importlib.metadata import version
 from typing import Any
 
 from setsup.datasets.concatenation import sources
+from setsup.datasets.croissant.document import facts
+from setsup.datasets.croissant.licences import describe_licence, spdx
 from setsup.datasets.dataset import Dataset, Modality
 from setsup.factors import Factor
 from setsup.files import Licence, Manifest
@@ -18,18 +20,19 @@ _LICENCES = {
     *("apache-2.0", "mit", "bsd-2-clause", "bsd-3-clause", "cc0-1.0", "odbl", "pddl", "gpl-3.0", "unlicense"),
     *(f"cc-by{kind}-{number}" for kind in ("", "-sa", "-nc", "-nd", "-nc-sa", "-nc-nd") for number in ("3.0", "4.0")),
 }
+_HUB_NAMES = {"ODbL-1.0": "odbl", "PDDL-1.0": "pddl"}
 _UNSTATED = Licence("not stated")
 
 
 def dataset_info(dataset: Dataset) -> dict[str, str]:
     """Fields of ``datasets.DatasetInfo``."""
-    manifests = [manifest for manifest in find_manifests(dataset) if manifest]
+    about = facts(dataset.name, None, find_manifests(dataset))
     return {
         "dataset_name": dataset.name,
-        "description": "\n\n".join(manifest.description for manifest in manifests),
-        "citation": "\n\n".join(manifest.citation.strip() for manifest in manifests if manifest.citation),
-        "homepage": " ".join(manifest.homepage for manifest in manifests if manifest.homepage),
-        "license": "; ".join(manifest.licence.name for manifest in manifests),
+        "description": about.description,
+        "citation": about.citation,
+        "homepage": " ".join(about.homepages),
+        "license": "; ".join(licence.name for licence in about.licences),
     }
 
 
@@ -102,9 +105,11 @@ def _metadata(dataset: Dataset, title: str, manifests: Sequence[Manifest | None]
 
 
 def _licence_keys(licence: Licence) -> dict[str, str]:
+    identifier = spdx(licence.name)
     known = "-".join(licence.name.lower().split())
-    if known in _LICENCES:
-        return {"license": known}
+    hub = known if identifier is None else _HUB_NAMES.get(identifier, identifier.lower())
+    if hub in _LICENCES:
+        return {"license": hub}
     if licence.name.startswith(_UNSTATED.name):
         return {"license": "unknown"}
     named = {"license": "other", "license_name": "-".join("".join(c if c.isalnum() else " " for c in known).split())}
@@ -113,16 +118,7 @@ def _licence_keys(licence: Licence) -> dict[str, str]:
 
 def _licence(licence: Licence) -> str:
     name = f"[{licence.name}]({licence.url})" if licence.url else licence.name
-    return " ".join(
-        filter(
-            None,
-            [
-                f"{name[0].upper()}{name[1:]}.",
-                licence.note,
-                f"To be signed before use: {licence.sign}" if licence.sign else "",
-            ],
-        )
-    )
+    return f"{name[0].upper()}{name[1:]}. {describe_licence(licence)}".rstrip()
 
 
 def _factor(factor: Factor) -> list[str]:

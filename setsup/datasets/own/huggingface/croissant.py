@@ -8,14 +8,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from setsup.datasets.croissant.document import document, facts, file_object, how_made
+from setsup.datasets.croissant.document import document, facts, file_object, generated_by, how_made
 from setsup.datasets.croissant.records import (
+    column_source,
     describe_modality,
     enumerations,
     factor_field,
     modality_annotations,
     node_id,
-    reference,
+    shape_text,
 )
 from setsup.datasets.croissant.vocabulary import ARROW
 from setsup.datasets.dataset import Dataset, Modality
@@ -34,7 +35,9 @@ def describe_arrow(
 ) -> dict[str, Any]:
     """Document of a dataset that was written to a file; `labels` are factors stored as class labels."""
     factors = dataset.factors.factors
-    fields = [factor_field(one, "samples", _column(file.name, one.name), coded=one.name in labels) for one in factors]
+    fields = [
+        factor_field(one, "samples", column_source(file.name, one.name), coded=one.name in labels) for one in factors
+    ]
     fields += [_content(file.name, name, kind) for name, kind in modalities.items()]
     records = {
         "@type": "cr:RecordSet",
@@ -43,21 +46,15 @@ def describe_arrow(
         "description": "A record for each row.",
         "field": fields,
     }
-    made = {
-        "prov:wasGeneratedBy": {"@type": "prov:Activity", "prov:label": f"setsup {version('setsup')} to_huggingface"}
-    }
+    made = generated_by(f"setsup {version('setsup')} to_huggingface")
     about = facts(dataset.name, len(dataset), find_manifests(dataset)).adding({**made, **how_made(dataset), **more})
     described = file_object(file.name, ARROW, size=file.stat().st_size, sha256=content_digest(file))
     return document(about, [described], [records, *enumerations(factors)])
 
 
-def _column(file: str, name: str) -> dict[str, Any]:
-    return {**reference("fileObject", file), "extract": {"column": name}}
-
-
 def _content(file: str, name: str, kind: Modality) -> dict[str, Any]:
     image = kind.is_eight_bit_image
-    source = _column(file, name)
+    source = column_source(file, name)
     if image:
         source["transform"] = {"jsonPath": "bytes"}
     place = node_id("samples", name)
@@ -67,12 +64,7 @@ def _content(file: str, name: str, kind: Modality) -> dict[str, Any]:
         "name": name,
         "description": describe_modality(kind),
         "dataType": "sc:ImageObject" if image else "sc:Float",
-        **({} if image or not kind.shape else _shape(kind)),
+        **({} if image or not kind.shape else {"isArray": True, "arrayShape": shape_text(kind)}),
         "source": source,
         "annotation": modality_annotations(place, kind),
     }
-
-
-def _shape(kind: Modality) -> dict[str, Any]:
-    shape = ",".join("-1" if length is None else str(length) for length in kind.shape)
-    return {"isArray": True, "arrayShape": shape}

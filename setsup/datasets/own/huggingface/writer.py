@@ -19,7 +19,7 @@ from setsup.arrays import Array
 from setsup.checks import check_arguments
 from setsup.datasets.croissant.document import to_text
 from setsup.datasets.croissant.rai import read_rai
-from setsup.datasets.croissant.vocabulary import FILE
+from setsup.datasets.croissant.vocabulary import DESCRIBED, FILE
 from setsup.datasets.dataset import Dataset, Modality, check_modalities
 from setsup.datasets.images import parallel
 from setsup.datasets.own.huggingface.card import OPENED, card, dataset_info
@@ -33,10 +33,6 @@ from setsup.progress import progress
 __all__ = ["to_huggingface"]
 
 
-_DESCRIBED = (
-    "`croissant.json` describes the files in Croissant 1.1; they have no public address that setsup knows, so that "
-    "their addresses in it are relative to it."
-)
 _BLOCK = 32 << 20  # bytes of arrays that are held at once, roughly
 _RAGGED = 1 << 20  # values of an array whose shape differs between rows, roughly
 _NUMBERS = (
@@ -115,7 +111,7 @@ def to_huggingface(
         _write(dataset, chosen, columns, info.features, path=str(file))
         info.write_to_directory(str(part))
         (part / "state.json").write_text(json.dumps(_state(file), indent=2), encoding="utf-8")
-        (part / "README.md").write_text(card(dataset, chosen, opened=f"{OPENED} {_DESCRIBED}"), encoding="utf-8")
+        (part / "README.md").write_text(card(dataset, chosen, opened=f"{OPENED} {DESCRIBED}"), encoding="utf-8")
         labels = [name for name, feature in features.items() if isinstance(feature, datasets.ClassLabel)]
         described = describe_arrow(dataset, chosen, file, labels, known)
         (part / FILE).write_text(to_text(described), encoding="utf-8")

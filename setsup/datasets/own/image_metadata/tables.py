@@ -1,22 +1,24 @@
 """Tables of metadata beside images: their columns as Arrow arrays, whichever of three formats they have."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+from setsup.datasets.own.table_file import (
+    TableFile,
+    name_table,
+    open_csv,
+    open_json_lines,
+    open_parquet,
+    unify,
+    unpack_table,
+)
 from setsup.errors import DataError, FactorError, short
 from setsup.factors.io.arrow import say_left_out
-from setsup.factors.io.csv_file import CsvFile
 from setsup.factors.io.distinct import is_text, is_usable
 from setsup.factors.io.encoding import Commas
-from setsup.factors.io.json_lines import JsonLines
 from setsup.factors.io.nested import flat_batch, flat_schema
-from setsup.factors.io.text_file import arrow_source
 from setsup.files.archives.members import MemberIndex
-from setsup.files.lfs import refuse_pointer
 
 __all__ = ["FORMATS", "NAMES", "Metadata", "image_column", "read_metadata"]
 
@@ -27,7 +29,6 @@ NAMES = tuple(f"metadata{ending}" for ending in FORMATS)
 """Names of the files of metadata, in this spelling."""
 
 _ONE, _LIST = "file_name", "file_names"
-_MOST = 1 << 32  # bytes of a table in an archive
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +81,21 @@ def read_metadata(members: MemberIndex, place: int) -> Metadata | None:
     import pyarrow as pa
 
     label = members.label(place)
-    with _on_disk(members, place) as path, _named(path, label):
-        read = {".csv": _csv, ".jsonl": _json_lines, ".parquet": _parquet}[path.suffix]
-        schema, batches, commas = read(path)
+    with unpack_table(members, place) as path, name_table(path, label):
+        file = _open(path)
+        schema = file.schema
         images = _image_columns(schema, label)
         if images is None:
             return None
         taken = {column for kind in images for column in kind.values()}
         factors = tuple(field.name for field in schema if field.name not in taken and is_usable(field.type))
-        others = [field for field in schema if field.name not in taken and not is_usable(field.type)]
-        if others:
-            of_json = path.suffix == ".jsonl"
-            say_left_out(label, {field.name: "lists or objects" if of_json else field.type for field in others})
-        columns = pa.Table.from_batches(batches([*sorted(taken), *factors]))
+        others = [name for name in file.names if name not in taken and name not in factors]
+        of_json = path.suffix == ".jsonl"
+        say_left_out(label, {name: "lists or objects" if of_json else schema.field(name).type for name in others})
+        columns = pa.Table.from_batches(unify(file.read([*sorted(taken), *factors])))
         if not len(columns):
             raise FactorError("it has no rows; expected a row for each image")
-        return Metadata(label, *images, factors, columns, commas)
+        return Metadata(label, *images, factors, columns, file.commas or "text")
 
 
 def _image_columns(schema: Any, label: str) -> tuple[dict[str, str], dict[str, str]] | None:
@@ -118,75 +118,21 @@ def _image_columns(schema: Any, label: str) -> tuple[dict[str, str], dict[str, s
     return found if any(found) else None
 
 
-# -- formats -----------------------------------------------------------------------------------------------------------
+def _open(path: Path) -> TableFile:
+    """Open a table of one of the formats; fields of structs are columns."""
+    if path.suffix == ".csv":
+        return open_csv(path)
+    if path.suffix == ".jsonl":
+        return open_json_lines(path, lambda rows: [*rows.names, *(one for one in rows.nested if _is_list(one))])
+    file = open_parquet(path)
+    return replace(
+        file,
+        schema=flat_schema(file.schema),
+        names=tuple(flat_schema(file.schema).names),
+        read=lambda names: [flat_batch(batch, names) for batch in file.read(names)],
+    )
 
 
-def _csv(path: Path) -> Any:
-    import pyarrow as pa
-
-    file = CsvFile.of(path)
-    schema = pa.schema([pa.field(name, pa.string()) for name in file.names])
-    return schema, lambda names: [batch.select(names) for batch in file.blocks()], file.commas
-
-
-def _json_lines(path: Path) -> Any:
-    import pyarrow as pa
-
-    rows = JsonLines.of(path)
-    several = [name for name in rows.nested if (image_column(name) or ("", False))[1]]
-    whole = pa.Table.from_batches(_alike(list(replace(rows, names=[*rows.names, *several]).blocks())))
-    # others have lists, or objects in some rows only
-    others = [pa.field(name, pa.list_(pa.null())) for name in rows.nested if name not in several]
-    schema = pa.schema([*whole.schema, *others])
-    return schema, lambda names: whole.select(names).to_batches(), "text"
-
-
-def _alike(batches: list[Any]) -> list[Any]:
-    """Blocks whose columns have one type, where one without values says none."""
-    import pyarrow as pa
-
-    schema = pa.unify_schemas([batch.schema for batch in batches], promote_options="permissive")
-    return [batch.cast(schema) for batch in batches]
-
-
-def _parquet(path: Path) -> Any:
-    import pyarrow.parquet as pq
-
-    refuse_pointer(path)
-    with arrow_source(path) as source:
-        file = pq.ParquetFile(source)
-
-    def batches(names: Sequence[str]) -> list[Any]:
-        with arrow_source(path) as source, pq.ParquetFile(source) as again:
-            return [flat_batch(batch, names) for batch in again.iter_batches(columns=list(names))]
-
-    return flat_schema(file.schema_arrow), batches, "text"
-
-
-@contextmanager
-def _on_disk(members: MemberIndex, place: int) -> Iterator[Path]:
-    """Path of a file, unpacked for a while where it is in an archive."""
-    path = members.path(place)
-    if path is not None:
-        yield path
-        return
-    name = members.names[place].as_py().rpartition("/")[2]
-    with TemporaryDirectory(prefix="setsup-") as folder:
-        unpacked = Path(folder, name)
-        unpacked.write_bytes(members.read(place, _MOST))
-        yield unpacked
-
-
-@contextmanager
-def _named(path: Path, label: str) -> Iterator[None]:
-    """Errors about the content of a table name it."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except FactorError as error:
-        raise DataError(f"{label}: {error}") from None
-    except DataError as error:
-        raise DataError(str(error).replace(str(path), label)) from None
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{label} cannot be read: {' '.join(str(error).split())[:200]}") from None
+def _is_list(name: str) -> bool:
+    """Whether a column has lists of names of images."""
+    return (image_column(name) or ("", False))[1]
