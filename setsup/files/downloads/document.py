@@ -1,9 +1,9 @@
 """Read a small document from an address, bounded in size."""
 
-from urllib.parse import urlsplit
+from collections.abc import Sequence
 
 from setsup.errors import DataError
-from setsup.files.downloads.addresses import redirect_hook, refuse_private
+from setsup.files.downloads.addresses import check_addresses, is_same_host, refuse_private
 
 __all__ = ["read_document"]
 
@@ -26,14 +26,15 @@ def read_document(url: str, limit: int) -> tuple[bytes, str]:
     if not url.startswith(("http://", "https://")):
         raise DataError(f"{url} is not the address of a document; expected https://…")
 
-    def check(other: str) -> None:
-        if urlsplit(other).netloc != urlsplit(url).netloc:
-            refuse_private(other, url)
+    def check(other: str, hosts: Sequence[str] = ()) -> None:
+        if not is_same_host(other, url):
+            refuse_private(other, url, hosts)
 
-    hooks = {"response": redirect_hook(check)}
-    headers = {"User-Agent": "setsup"}
     try:
-        with requests.get(url, headers=headers, stream=True, timeout=_TIMEOUTS, hooks=hooks) as answer:
+        with requests.Session() as session:
+            check_addresses(session, check)
+            session.headers["User-Agent"] = "setsup"
+            answer = session.get(url, stream=True, timeout=_TIMEOUTS)
             if answer.status_code != 200:
                 raise DataError(f"{url} returned HTTP {answer.status_code} {answer.reason or ''}".rstrip())
             content = b""

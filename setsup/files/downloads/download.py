@@ -1,12 +1,12 @@
 """Download a published file: mirror after mirror, checked, and renamed into place when it is right."""
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 
 from setsup.errors import DataError
 from setsup.files.atomic import settle
 from setsup.files.disk import disk_errors
+from setsup.files.downloads.addresses import AddressCheck
 from setsup.files.downloads.check import file_problem
 from setsup.files.downloads.transfer import MirrorError, drop_part, part_address, transfer
 from setsup.files.manifests.manifest import ManifestFile
@@ -21,9 +21,7 @@ def partial_path(target: Path) -> Path:
     return target.with_name(target.name + ".part")
 
 
-def download(
-    file: ManifestFile, target: Path, check: Callable[[str], object] | None = None, limit: int | None = None
-) -> None:
+def download(file: ManifestFile, target: Path, check: AddressCheck | None = None, limit: int | None = None) -> None:
     """Fetch a published file to `target` from the first mirror that gives it.
 
     `check` is called with each address before it is asked, also where a server redirects to, and may raise. At most
@@ -51,9 +49,7 @@ def download(
     raise DataError(f"{target.name} could not be downloaded: " + "; ".join(failures))
 
 
-def _receive(
-    url: str, part: Path, file: ManifestFile, check: Callable[[str], object] | None, limit: int | None
-) -> None:
+def _receive(url: str, part: Path, file: ManifestFile, check: AddressCheck | None, limit: int | None) -> None:
     """Receive a file that passes its check.
 
     One that was put together from several answers and does not is given up for one whole new one: what came first may

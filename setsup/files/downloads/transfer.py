@@ -5,7 +5,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from setsup.files.atomic import clear, written
 from setsup.files.disk import disk_errors, readable_size
-from setsup.files.downloads.addresses import redirect_hook
+from setsup.files.downloads.addresses import AddressCheck, check_addresses
 from setsup.progress import progress
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def transfer(
     *,
     size: int | None = None,
     exact: bool = True,
-    check: Callable[[str], object] | None = None,
+    check: AddressCheck | None = None,
     limit: int | None = None,
 ) -> bool:
     """Receive `url` into `part`; returns whether it was put together from several answers.
@@ -70,7 +70,7 @@ def transfer(
     with requests.Session() as session:
         session.headers.update({"Accept-Encoding": "identity", "User-Agent": "setsup"})
         if check is not None:
-            session.hooks["response"].append(redirect_hook(check))
+            check_addresses(session, check)
         while not _complete(part, url):
             try:
                 with _answer(session, url, part) as (response, start):

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import http.server
 import json
+import socket
 import threading
 import zipfile
 from contextlib import contextmanager, suppress
@@ -271,6 +272,24 @@ def test_a_description_is_not_redirected_into_a_private_network(tmp_path):
     with serving(**{"sub/croissant.json": content, "sub/t.csv": TABLE}) as site:
         with pytest.raises(DataError, match="host localhost is in a private network"):
             open_croissant(f"{site}/away.json", records="r")
+
+
+def test_a_host_whose_name_leads_elsewhere_by_the_time_it_is_asked_is_refused(tmp_path, monkeypatch):
+    resolve, asked = socket.getaddrinfo, []
+
+    def rebind(host, port, *given, **named):
+        if host != "rebind.test":
+            return resolve(host, port, *given, **named)
+        asked.append(host)
+        return resolve("93.184.216.34" if len(asked) == 1 else "127.0.0.1", port, *given, **named)
+
+    with serving(**{"t.csv": TABLE}) as site:
+        table = f"http://rebind.test:{site.rpartition(':')[2]}/t.csv"
+        described(tmp_path, table, contentSize="6 B")
+        monkeypatch.setattr(socket, "getaddrinfo", rebind)
+        with pytest.raises(DataError, match=r"host rebind\.test is in a private network \(127\.0\.0\.1\)"):
+            open_croissant(tmp_path / "croissant.json", records="r", download=True)
+    assert len(asked) == 2
 
 
 @pytest.mark.parametrize(

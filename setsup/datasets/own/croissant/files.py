@@ -8,7 +8,7 @@ import fnmatch
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urljoin, urlsplit
@@ -22,7 +22,7 @@ from setsup.errors import DamagedFile, DataError, advice
 from setsup.files import ManifestFile, cache_folder, need_readable, open_members, readable_size
 from setsup.files.archives.members import MemberIndex
 from setsup.files.disk import make_folder
-from setsup.files.downloads.addresses import refuse_private
+from setsup.files.downloads.addresses import is_same_host, refuse_private
 from setsup.files.downloads.check import file_problem
 from setsup.files.downloads.download import download
 from setsup.files.locks import locked
@@ -50,7 +50,7 @@ class Files:
     """What a description describes, and where its files may be.
 
     `base` is the folder or the address of the description; `root` a folder that has the files under their names;
-    `host` the host and port of the address that the user named.
+    `address` that of the description as the user named it, empty for a path.
     """
 
     label: str
@@ -58,7 +58,7 @@ class Files:
     base: Path | str
     root: Path | None = None
     download: bool = False
-    host: str = ""
+    address: str = ""
 
     def path(self, node: str) -> Path:
         """Path of a file that is in no other one; downloaded where that is allowed."""
@@ -206,10 +206,10 @@ class Files:
                 download(published, target, self._refuse_private, file.limit)
         return target
 
-    def _refuse_private(self, url: str) -> None:
+    def _refuse_private(self, url: str, hosts: Sequence[str] = ()) -> None:
         """Refuse an address in a private network, except at the host that the user named."""
-        if urlsplit(url).netloc != self.host:
-            refuse_private(url, self.label)
+        if not is_same_host(url, self.address):
+            refuse_private(url, self.label, hosts)
 
 
 def _published(file: FileObject, url: str = "") -> ManifestFile:

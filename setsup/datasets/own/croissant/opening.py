@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -113,10 +112,10 @@ def open_croissant(
     size = check_size(size)
     label = str(source)
     base: Path | str
-    host = ""
+    address = ""
     if isinstance(source, str) and "://" in source:
         content, base = read_document(source, LARGEST)
-        host = urlsplit(source).netloc
+        address = source
     else:
         path = expanded(source)
         need_readable(path, "a Croissant description")
@@ -124,7 +123,7 @@ def open_croissant(
             raise DataError(f"{path} has more bytes than the limit of {LARGEST:,} for a Croissant description")
         content, base = path.read_bytes(), path.absolute().parent
     described = parse(content, label)
-    files = Files(label, described, base, None if root is None else expanded(root), download, host)
+    files = Files(label, described, base, None if root is None else expanded(root), download, address)
     chosen = _chosen(described.records, records, label)
     tables = Tables(files)
     if chosen.arrays:
