@@ -22,12 +22,12 @@ if TYPE_CHECKING:
         visible_matches,
     )
     from setsup.evaluation.dense_views import DenseView
+    from setsup.evaluation.feature_neighbours import NearestFeatures, nearest_features
     from setsup.evaluation.information import Information, noise_scale
     from setsup.evaluation.invariance import DeepProbes, deep_probes, landmark_error
     from setsup.evaluation.keypoints import KeypointAccuracy, keypoint_accuracy, keypoint_extent
     from setsup.evaluation.linear import LinearProbe, linear_classifier, linear_regression
     from setsup.evaluation.maps import tsne_map, umap_map
-    from setsup.evaluation.nearest_features import NearestFeatures, nearest_features
     from setsup.evaluation.neighbours import neighbour_information
     from setsup.evaluation.one_shot import one_shot_accuracy
     from setsup.evaluation.orbits import (
@@ -180,7 +180,7 @@ if not TYPE_CHECKING:
             "visible_matches",
         ),
         "dense_views": ("DenseView",),
-        "nearest_features": ("NearestFeatures", "nearest_features"),
+        "feature_neighbours": ("NearestFeatures", "nearest_features"),
         "information": ("Information", "noise_scale"),
         "keypoints": ("KeypointAccuracy", "keypoint_accuracy", "keypoint_extent"),
         "linear": ("LinearProbe", "linear_classifier", "linear_regression"),

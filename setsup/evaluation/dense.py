@@ -31,7 +31,7 @@ from setsup.checks import check_integer
 from setsup.correspondence.pixel_pairs import PixelPairs, Status
 from setsup.errors import DataError
 from setsup.evaluation.dense_views import DenseView
-from setsup.evaluation.nearest_features import NearestFeatures, nearest_features
+from setsup.evaluation.feature_neighbours import NearestFeatures, nearest_features
 from setsup.evaluation.pixels import separation, separations
 
 __all__ = [

@@ -9,7 +9,7 @@ from setsup.arrays import Bools, Reals
 from setsup.checks import check_integer
 from setsup.correspondence.pixel_pairs import PixelPairs, Status
 from setsup.errors import DataError
-from setsup.evaluation.nearest_features import nearest_features
+from setsup.evaluation.feature_neighbours import nearest_features
 
 __all__ = ["NearestPixels", "edge_pixels", "mutual_pixels", "nearest_pixels", "separation", "separations"]
 

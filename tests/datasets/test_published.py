@@ -172,7 +172,7 @@ def test_the_card_tells_both_numbers(tmp_path, capsys):
     assert json.loads(found.out)["published"] == {"samples": 10729, "here": 80, "complete": False}
     assert found.err.count("\n") == 1
     assert main(["info", "vlcs", "--root", str(tmp_path)]) == 0
-    assert "80 samples, 80 of the 10,729 that were published are here" in capsys.readouterr().out
+    assert "80 rows, 80 of the 10,729 that were published are here" in capsys.readouterr().out
     assert main(["info", "vlcs", "--root", str(tmp_path), "--split", "leave-out-sun09-train", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["published"]["here"] == 80
 

@@ -112,5 +112,5 @@ def test_many_queries_are_compared_with_few_pixels_at_a_time(monkeypatch: pytest
     dice = np.random.default_rng(0)
     features, queries = dice.integers(0, 3, (6, 7, 2)), dice.integers(0, 3, (20, 2))
     whole = nearest_pixels(queries, features)
-    monkeypatch.setattr("setsup.evaluation.nearest_features._DISTANCES", 50)
+    monkeypatch.setattr("setsup.evaluation.feature_neighbours._DISTANCES", 50)
     assert np.array_equal(nearest_pixels(queries, features).places, whole.places)

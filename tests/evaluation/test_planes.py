@@ -7,7 +7,7 @@ from setsup.errors import DataError
 from setsup.evaluation import corner_error, error_auc, matching_accuracy
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(20))
 def test_matching_accuracy_by_loops(seed: int) -> None:
     dice = np.random.default_rng(seed)
     errors = [np.round(dice.exponential(4, int(dice.integers(0, 9)))) for _ in range(int(dice.integers(1, 5)))]
@@ -22,7 +22,7 @@ def curve(errors: list[float], at: float) -> float:
     return float(np.interp(at, [0.0, *known], np.arange(len(known) + 1) / len(errors)))
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(20))
 def test_areas_are_those_of_a_fine_sum(seed: int) -> None:
     dice = np.random.default_rng(seed)
     errors = dice.exponential(3, int(dice.integers(1, 8)))

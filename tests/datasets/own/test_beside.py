@@ -180,7 +180,7 @@ def test_zipped_images_beside_metadata(tmp_path):
             lines.append(f'{{"file_name": "ph_{row}.png", "subject": "{"ab"[row % 2]}"}}')
     (tmp_path / "one.png").unlink()
     (tmp_path / "metadata.jsonl").write_text("\n".join(lines))
-    with pytest.raises(DataError, match=r"images\.zip.*metadata\.jsonl"):
+    with pytest.raises(DataError, match=r"metadata\.jsonl.*images\.zip"):
         setsup.open(tmp_path)
     with pytest.raises(DataError, match=r"4 image files are missing.*images\.zip contains ph_0\.png; unpack it"):
         setsup.open(tmp_path / "metadata.jsonl")

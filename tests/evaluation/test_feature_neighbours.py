@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from setsup.errors import DataError
-from setsup.evaluation.nearest_features import nearest_features
+from setsup.evaluation.feature_neighbours import nearest_features
 
 
 def by_loops(queries: np.ndarray, candidates: np.ndarray) -> tuple[list[int], list[float], list[float]]:
@@ -71,8 +71,8 @@ def test_blocks_do_not_change_what_is_found(monkeypatch: pytest.MonkeyPatch) -> 
     dice = np.random.default_rng(3)
     candidates, queries = dice.integers(0, 4, (90, 3)), dice.integers(0, 4, (50, 3))
     whole = nearest_features(queries, candidates)
-    monkeypatch.setattr("setsup.evaluation.nearest_features._DISTANCES", 60)
-    monkeypatch.setattr("setsup.evaluation.nearest_features._DIFFERENCES", 8)
+    monkeypatch.setattr("setsup.evaluation.feature_neighbours._DISTANCES", 60)
+    monkeypatch.setattr("setsup.evaluation.feature_neighbours._DIFFERENCES", 8)
     for one, other in zip(nearest_features(queries, candidates), whole, strict=True):
         assert np.array_equal(one, other)
 
