@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
-Examples: `setsup pairs room`, `setsup pairs rooms --overlap .3-.8`. A PixelPairSampler draws every scene equally often
-and, for each draw, two different views of the scene; with --overlap, an OverlapSampler draws views that overlap. For a
+Examples: `setsup pairs room`, `setsup pairs rooms --overlap .3-.8`. For each draw, a PixelPairSampler draws a scene
+uniformly, and two different views of it; with --overlap, an OverlapSampler draws views that overlap. For a
 recipe, pixels of the first view are traced to the scene and from there to the second view; occluded pixels are plotted
 separately. `setsup render RECIPE --matches N` writes such pairs, and for each pixel its position in the other view. For
 a dataset, pixels are matched by its scenes, the matches stored by `setsup render --matches`, its depth, or the tracks

@@ -61,7 +61,7 @@ def _fetched(dataset: Any, rows: Rows, asked: list[str]) -> Iterator[tuple[int, 
     if lacking:
         raise DataError(
             f"{dataset.name} lacks the modalities {', '.join(lacking)}, which this layout contains; pass a dataset "
-            "that has them, or choose another layout"
+            "that has them, or choose another layout: superglue and hloc contain no depth"
         )
     shapes = [dataset.modalities[name].shape for name in asked]
     together = 1

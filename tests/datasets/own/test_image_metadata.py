@@ -280,7 +280,7 @@ def test_images_that_no_row_names_are_counted(tmp_path: Path, caplog: pytest.Log
     caplog.clear()
     assert len(setsup.open(tmp_path)) == 3
     (message,) = said(caplog)
-    assert message.startswith(f"{tmp_path}: 2 images are in no table of metadata, and are left out: ")
+    assert message.startswith(f"{tmp_path}: 2 images are in no table of metadata, and left out: ")
 
 
 def test_other_columns_and_images_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

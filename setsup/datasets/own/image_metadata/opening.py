@@ -265,5 +265,8 @@ def _say_unused(containers: Sequence[MemberIndex], used: Sequence[tuple[Any, Pla
         left += [members.label(int(place)) for place in unused[:3]]
     if count:
         _log.warning(
-            "%s: %s images are in no table of metadata, and are left out: %s", label, f"{count:,}", listed(left[:3])
+            "%s: %s in no table of metadata, and left out: %s",
+            label,
+            "1 image is" if count == 1 else f"{count:,} images are",
+            listed(left[:3]),
         )
