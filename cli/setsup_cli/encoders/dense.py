@@ -5,14 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
-import numpy.typing as npt
-
 from setsup.errors import DataError, SetsupError, advised_for_command, require_modules
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup_cli.dataset_pairs import matched_by
-from setsup_cli.encoders.dense_files import write_results
 from setsup_cli.encoders.options import DatasetName, Embedding, check_named, open_data
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.output_paths import Force, moved
@@ -23,6 +19,7 @@ from setsup_cli.parsing.values import split_names
 from setsup_cli.runs import check_device, describe_run, opened
 
 if TYPE_CHECKING:
+    from setsup.arrays import Array, Rows
     from setsup.datasets import Dataset
     from setsup.experiments.evaluations.dense import DenseSettings, Maps
     from setsup.experiments.evaluations.dense_results import DenseResults
@@ -145,6 +142,8 @@ def run(options: Options) -> int:
     files: list[tuple[Path, Path]] = []
     if options.out is not None:
         maps = {label: maps for label, _, _, maps in encoders}
+        from setsup_cli.encoders.dense_files import write_results
+
         files = write_results(expanded(options.out), results, dataset, pairs, maps, lines, _DRAWN, force=options.force)
     if options.json:
         show_json({**results.to_dict(), "files": [str(file) for _, file in files]})
@@ -175,7 +174,7 @@ def _queries(word: str) -> int | None:
     return int(word)
 
 
-def _rows(options: Options, dataset: "Dataset") -> npt.NDArray[np.int64]:
+def _rows(options: Options, dataset: "Dataset") -> "Rows":
     """Pairs of views."""
     from setsup.correspondence.matching import find_match
     from setsup.experiments.evaluations.view_pairs import draw_view_pairs
@@ -211,7 +210,9 @@ def _encoders(options: Options, dataset: "Dataset") -> "Iterator[tuple[str, str,
 
 
 def _by_encoder(features: Callable[[Any], Any], dataset: "Dataset", modality: str) -> "Maps":
-    def maps(rows: npt.NDArray[np.int64]) -> Sequence[npt.NDArray[Any]]:
+    import numpy as np
+
+    def maps(rows: "Rows") -> "Sequence[Array]":
         images = dataset.fetch(rows, [modality])[modality]
         rgb = images.repeat(3, axis=-1) if images.shape[-1] == 1 else images[..., :3]
         return list(features(np.ascontiguousarray(rgb)))
@@ -220,7 +221,9 @@ def _by_encoder(features: Callable[[Any], Any], dataset: "Dataset", modality: st
 
 
 def _by_run(trained: Any, dataset: "Dataset", embedding: str | None, label: str) -> "Maps":
-    def maps(rows: npt.NDArray[np.int64]) -> Sequence[npt.NDArray[Any]]:
+    import numpy as np
+
+    def maps(rows: "Rows") -> "Sequence[Array]":
         embedded = np.concatenate(list(trained.embed_batches(dataset, rows, embedding)))
         if embedded.ndim != 4:
             raise SetsupError(
@@ -235,7 +238,7 @@ def _by_run(trained: Any, dataset: "Dataset", embedding: str | None, label: str)
 def _explained(label: str, dataset: "Dataset", maps: "Maps") -> "Maps":
     """The same, whose errors are one sentence."""
 
-    def explained(rows: npt.NDArray[np.int64]) -> Sequence[npt.NDArray[Any]]:
+    def explained(rows: "Rows") -> "Sequence[Array]":
         try:
             return list(maps(rows))
         except SetsupError:
@@ -250,7 +253,7 @@ def _explained(label: str, dataset: "Dataset", maps: "Maps") -> "Maps":
 def _measure(
     options: Options,
     dataset: "Dataset",
-    rows: npt.NDArray[np.int64],
+    rows: "Rows",
     settings: "DenseSettings",
     encoders: "Sequence[tuple[str, str, dict[str, Any], Maps]]",
 ) -> "tuple[DenseResults, Callable[[int], ViewPair]]":
@@ -300,10 +303,12 @@ def _measure(
     return results, pairs
 
 
-def _overlaps(path: Path | None, dataset: "Dataset", rows: npt.NDArray[np.int64]) -> list[float]:
+def _overlaps(path: Path | None, dataset: "Dataset", rows: "Rows") -> list[float]:
     """The overlap of view 1 with view 2 of each pair; NaN where the table has none."""
     if path is None:
         return [float("nan")] * len(rows)
+    import numpy as np
+
     from setsup.samplers.overlap.table import OverlapTable
 
     table = OverlapTable.open(expanded(path))

@@ -87,14 +87,12 @@ def open_parquet(path: Path) -> TableFile:
     refuse_pointer(path)
     with arrow_source(path) as source, pq.ParquetFile(source) as file:
         schema = file.schema_arrow
-        coded = _dictionary_columns(file.metadata)
-    rows = {field.name: _rows(field, field.name in coded) for field in schema}
-    # strings that repeat stay so until their size is known
-    repeated = [field.name for field in schema if is_text(field.type) and field.name in coded]
+    # a string that is stored once may repeat in every row; parts of damaged metadata, which tell, abort the process
+    rows = {field.name: _rows(field) for field in schema}
 
     def read(names: Sequence[str]) -> list[Any]:
         most = min((rows.get(name, _ROWS) for name in names), default=_ROWS)
-        with arrow_source(path) as source, pq.ParquetFile(source, read_dictionary=repeated) as file:
+        with arrow_source(path) as source, pq.ParquetFile(source) as file:
             return _bounded(path, file.iter_batches(most, columns=list(names)))
 
     return TableFile(schema, read, tuple(schema.names))
@@ -182,22 +180,14 @@ def _size(column: Any) -> int:
     return len(column) + int(column.nbytes)
 
 
-def _dictionary_columns(metadata: Any) -> set[str]:
-    """Columns of a Parquet file that Arrow can read as dictionaries: in no part their strings are coded as deltas."""
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    columns = [group.column(number) for group in groups for number in range(group.num_columns)]
-    deltas = {column.path_in_schema for column in columns if any("DELTA" in one for one in column.encodings)}
-    return {column.path_in_schema for column in columns} - deltas
-
-
-def _rows(field: Any, coded: bool) -> int:
+def _rows(field: Any) -> int:
     """Rows of a column that are read before their size is known."""
     import pyarrow as pa
 
     kind = field.type
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_struct(kind):
         return _IMAGES
-    return _STRINGS if is_text(kind) and not coded else _ROWS
+    return _STRINGS if is_text(kind) else _ROWS
 
 
 def _plain_type(kind: Any) -> Any:
