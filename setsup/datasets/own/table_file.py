@@ -87,13 +87,22 @@ def open_parquet(path: Path) -> TableFile:
     refuse_pointer(path)
     with arrow_source(path) as source, pq.ParquetFile(source) as file:
         schema = file.schema_arrow
-    # a string that is stored once may repeat in every row; parts of damaged metadata, which tell, abort the process
     rows = {field.name: _rows(field) for field in schema}
+    # a string that is stored once and repeats in every row stays so until its size is known
+    texts = [field.name for field in schema if is_text(field.type)]
+
+    def read_as(names: Sequence[str], repeated: list[str]) -> list[Any]:
+        most = min((rows[name] for name in names if name in rows and name not in repeated), default=_ROWS)
+        with arrow_source(path) as source, pq.ParquetFile(source, read_dictionary=repeated) as file:
+            return _bounded(path, file.iter_batches(most, columns=list(names)))
 
     def read(names: Sequence[str]) -> list[Any]:
-        most = min((rows.get(name, _ROWS) for name in names), default=_ROWS)
-        with arrow_source(path) as source, pq.ParquetFile(source) as file:
-            return _bounded(path, file.iter_batches(most, columns=list(names)))
+        try:
+            return read_as(names, texts)
+        except OSError as error:
+            if "Not yet implemented" not in str(error):
+                raise
+            return read_as(names, [])  # strings coded as deltas, which Arrow does not read as dictionaries
 
     return TableFile(schema, read, tuple(schema.names))
 
