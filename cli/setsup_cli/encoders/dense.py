@@ -9,14 +9,14 @@ from setsup.errors import DataError, SetsupError, advised_for_command, require_m
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup_cli.dataset_pairs import matched_by
-from setsup_cli.encoders.options import DatasetName, Embedding, check_named, open_data
+from setsup_cli.encoders.options import DatasetName, Embedding, check_named, explained, open_reported
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.output_paths import Force, moved
-from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Image, Kinds, OwnPreset, Root, Source, Split
+from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Image, Kinds, OwnPreset, Root, Split
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.values import split_names
-from setsup_cli.runs import check_device, describe_run, opened
+from setsup_cli.runs import describe_run, opened
 
 if TYPE_CHECKING:
     from setsup.arrays import Array, Rows
@@ -110,10 +110,6 @@ SUBCOMMAND = Subcommand("report", Options, HELP, NAME, summary=f"measure {SHOWS.
 def run(options: Options) -> int:
     """Measure, print and write."""
     require_modules("this report needs", "torch", "lightning")
-    if not (options.encoder or options.runs):
-        raise SetsupError(
-            "`setsup report dense` requires runs or an encoder; pass folders of runs, or --encoder ENCODER"
-        )
     for name in ("pairs", "step"):
         if getattr(options, name) < 1:
             raise DataError(f"--{name} must be 1 or more, not {getattr(options, name)}")
@@ -123,16 +119,7 @@ def run(options: Options) -> int:
     settings = DenseSettings(queries=_queries(options.queries), step=options.step)
     if options.out is not None:
         need_writable(expanded(options.out) / "index.html")
-    check_device(options.device)
-    source = Source(
-        options.dataset,
-        root=options.root,
-        split=options.split,
-        option=options.option,
-        image=options.image,
-        kinds=options.kinds,
-    )
-    dataset, _ = open_data(source)
+    dataset, _, source = open_reported(options)
     image_modality(dataset)  # raises what is wrong, before anything is computed
     check_named([*(split_names(options.scene) or ()), *(split_names(options.spread) or ())], dataset, source)
     rows = _rows(options, dataset)
@@ -238,16 +225,11 @@ def _by_run(trained: Any, dataset: "Dataset", embedding: str | None, label: str)
 def _explained(label: str, dataset: "Dataset", maps: "Maps") -> "Maps":
     """The same, whose errors are one sentence."""
 
-    def explained(rows: "Rows") -> "Sequence[Array]":
-        try:
+    def in_a_sentence(rows: "Rows") -> "Sequence[Array]":
+        with explained(label, dataset):
             return list(maps(rows))
-        except SetsupError:
-            raise
-        except (RuntimeError, ValueError, LookupError) as error:
-            reason = str(error).partition("\n")[0] or type(error).__name__
-            raise SetsupError(f"{label} cannot embed {dataset.name}: {reason}") from error
 
-    return explained
+    return in_a_sentence
 
 
 def _measure(

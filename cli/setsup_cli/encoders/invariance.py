@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from setsup.errors import SetsupError, require_modules
+from setsup.errors import require_modules
 from setsup_cli.encoders.knowledge import trained_methods
 from setsup_cli.encoders.options import (
     Batch,
@@ -14,13 +14,13 @@ from setsup_cli.encoders.options import (
     Encoders,
     check_named,
     chosen_embedding,
-    open_data,
+    explained,
+    open_reported,
 )
 from setsup_cli.output import say, say_prose, show_json, show_table
-from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Image, Kinds, OwnPreset, Root, Source, Split
+from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Image, Kinds, OwnPreset, Root, Split
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand
-from setsup_cli.runs import check_device
 
 if TYPE_CHECKING:
     from setsup.experiments.evaluations.invariance import StudiedInvariance
@@ -81,20 +81,7 @@ def run(options: Options) -> int:
     from setsup.experiments.evaluations.classes import split_attribute
     from setsup.experiments.evaluations.invariance import study_invariance
 
-    if not (options.encoder or options.runs):
-        raise SetsupError(
-            "`setsup report invariance` requires runs or an encoder; pass folders of runs, or --encoder ENCODER"
-        )
-    source = Source(
-        options.dataset,
-        root=options.root,
-        split=options.split,
-        option=options.option,
-        image=options.image,
-        kinds=options.kinds,
-    )
-    check_device(options.device)
-    dataset, data = open_data(source)
+    dataset, data, source = open_reported(options)
     factors = [factor for name in options.factors or () for factor in split_attribute(name, dataset.factors)]
     check_named([*options.domain, *factors], dataset, source)
     image_modality(dataset)  # raises what is wrong, before anything is embedded
@@ -106,7 +93,7 @@ def run(options: Options) -> int:
                 say(line)
         before = label.partition(" (")[0] in runs
         embedding, others = chosen_embedding(options, trained), options.factors or ()
-        try:
+        with explained(label, dataset):
             if before:
                 studies[f"{_BEFORE}{label}"] = study_invariance(
                     trained, options.domain, others, samples=options.rows, untrained=True, embedding=embedding
@@ -114,9 +101,6 @@ def run(options: Options) -> int:
             studies[label] = study_invariance(
                 trained, options.domain, others, samples=options.rows, embedding=embedding
             )
-        except (RuntimeError, ValueError, LookupError) as error:
-            reason = str(error).partition("\n")[0] or type(error).__name__
-            raise SetsupError(f"{label} cannot embed {dataset.name}: {reason}") from error
     first = next(iter(studies.values()))
     if options.json:
         about: dict[str, Any] = {"dataset": dataset.name, "split": options.split, "seed": options.seed}

@@ -6,7 +6,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from setsup.errors import SetsupError, require_modules
+from setsup.errors import require_modules
 from setsup.files.expand_user import expanded
 from setsup_cli.encoders.options import (
     Batch,
@@ -16,16 +16,17 @@ from setsup_cli.encoders.options import (
     check_named,
     chosen_embedding,
     describe_encoder,
-    open_data,
+    explained,
+    open_reported,
     opened_encoder,
 )
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.output_paths import Force, moved, write_image
-from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, OwnPreset, Root, Source, Split
+from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, OwnPreset, Root, Split
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.values import check_image
-from setsup_cli.runs import check_device, describe_run, opened
+from setsup_cli.runs import describe_run, opened
 
 if TYPE_CHECKING:
     from setsup.datasets import Dataset
@@ -101,17 +102,11 @@ def run(options: Options) -> int:
     require_modules("this report needs", "torch", "lightning", "sklearn")
     from setsup.experiments.encoders import FactorKnowledge, suitable_factors
 
-    if not (options.encoder or options.runs):
-        raise SetsupError(
-            "`setsup report factors` requires runs or an encoder; pass folders of runs, or --encoder ENCODER"
-        )
     out = None if options.out is None else expanded(options.out)
     if out is not None:
         require_modules("--out needs", "matplotlib")
         check_image(out)
-    source = Source(options.dataset, root=options.root, split=options.split, option=options.option)
-    check_device(options.device)
-    dataset, data = open_data(source)
+    dataset, data, source = open_reported(options)
     check_named(options.factors, dataset, source)
     measure = FactorKnowledge(
         factors=options.factors or (), samples=options.rows, metric=options.metric, estimator=options.estimator
@@ -126,11 +121,8 @@ def run(options: Options) -> int:
         if not options.json:
             for line in lines:
                 say(line)
-        try:
+        with explained(label, dataset):
             measured[label] = replace(measure, embedding=chosen_embedding(options, trained)).measure(trained).values
-        except (RuntimeError, ValueError, LookupError) as error:
-            reason = str(error).partition("\n")[0] or type(error).__name__
-            raise SetsupError(f"{label} cannot embed {dataset.name}: {reason}") from error
     if out is not None:
         asked, out = out, _plot(out, measured, names, dataset.name, options.force)
     if options.json:

@@ -1,7 +1,8 @@
 """Options of subcommands with ``--encoder``, and what they open."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,8 +34,10 @@ __all__ = [
     "check_named",
     "chosen_embedding",
     "describe_encoder",
+    "explained",
     "names_encoder",
     "open_data",
+    "open_reported",
     "opened_encoder",
     "results_folder",
 ]
@@ -97,6 +100,30 @@ def open_data(options: Source) -> "tuple[Dataset, Data]":
     given = given_words(options, source, kind)
     given.pop("relist", None)
     return dataset, Data(str(source), options.split, options=tuple(given.items()))
+
+
+def open_reported(options: Any) -> "tuple[Dataset, Data, Source]":
+    """The dataset of a report on encoders and runs, as :func:`open_data` returns it, and its options."""
+    if not (options.encoder or options.runs):
+        raise SetsupError(
+            f"`setsup report {options.report}` requires runs or an encoder; pass folders of runs, or --encoder ENCODER"
+        )
+    columns = {name: getattr(options, name) for name in ("image", "kinds") if hasattr(options, name)}
+    source = Source(options.dataset, root=options.root, split=options.split, option=options.option, **columns)
+    check_device(options.device)
+    return *open_data(source), source
+
+
+@contextmanager
+def explained(label: str, dataset: "Dataset") -> Iterator[None]:
+    """Raise what a network fails with as one sentence."""
+    try:
+        yield
+    except SetsupError:
+        raise
+    except (RuntimeError, ValueError, LookupError) as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise SetsupError(f"{label} cannot embed {dataset.name}: {reason}") from error
 
 
 def opened_encoder(

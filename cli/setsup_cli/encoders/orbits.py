@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from setsup.errors import SetsupError, require_modules
+from setsup.errors import require_modules
 from setsup.files.expand_user import expanded
 from setsup_cli.encoders.knowledge import trained_methods
 from setsup_cli.encoders.options import (
@@ -15,16 +15,16 @@ from setsup_cli.encoders.options import (
     Encoders,
     check_named,
     chosen_embedding,
-    open_data,
+    explained,
+    open_reported,
 )
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.output_paths import Force, moved, write_image
-from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, OwnPreset, Root, Source, Split
+from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, OwnPreset, Root, Split
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.notations import NOTATIONS, find_levels
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.values import check_image
-from setsup_cli.runs import check_device
 
 if TYPE_CHECKING:
     from setsup.experiments.evaluations.orbits import StudiedOrbits
@@ -84,16 +84,10 @@ def run(options: Options) -> int:
     from setsup.experiments.evaluations.drawn_orbits import draw_orbits
     from setsup.experiments.evaluations.orbits import draw_orbit_sheet, study_orbits
 
-    if not (options.encoder or options.runs):
-        raise SetsupError(
-            "`setsup report orbits` requires runs or an encoder; pass folders of runs, or --encoder ENCODER"
-        )
     out = None if options.out is None else expanded(options.out)
     if out is not None:
         check_image(out)
-    source = Source(options.dataset, root=options.root, split=options.split, option=options.option)
-    check_device(options.device)
-    dataset, data = open_data(source)
+    dataset, data, source = open_reported(options)
     check_named(options.orbit, dataset, source)
     image_modality(dataset)  # raises what is wrong, before anything is embedded
     canonical = None if options.canonical is None else _MEMBER.read(options.canonical, "--canonical")
@@ -109,11 +103,8 @@ def run(options: Options) -> int:
         if not options.json:
             for line in lines:
                 say(line)
-        try:
+        with explained(label, dataset):
             studies[label] = study_orbits(trained, drawn, chosen_embedding(options, trained))
-        except (RuntimeError, ValueError, LookupError) as error:
-            reason = str(error).partition("\n")[0] or type(error).__name__
-            raise SetsupError(f"{label} cannot embed {dataset.name}: {reason}") from error
     if out is not None:
         asked, out = out, write_image(draw_orbit_sheet(dataset, drawn, studies), out, force=options.force)
     notes = [drawn.note(), *(study.note and f"{label}: {study.note}" for label, study in studies.items())]
