@@ -280,13 +280,18 @@ def permute(keys: npt.ArrayLike, n: npt.ArrayLike, positions: npt.ArrayLike) -> 
     keys : (...) uint64
         One permutation each, from :func:`fold`.
     n : int or (...) integers
-        Their sizes, at least 1.
+        Their sizes; at least 1, if there are positions.
     positions : (..., k) integers
         0 ≤ position < n, for each permutation.
 
     Returns
     -------
     (..., k) int64
+
+    Raises
+    ------
+    SamplerError
+        When there are positions, but a size is less than 1.
 
     Examples
     --------
@@ -302,6 +307,10 @@ def permute(keys: npt.ArrayLike, n: npt.ArrayLike, positions: npt.ArrayLike) -> 
     size = np.broadcast_to(np.asarray(n, dtype=np.int64), lead).reshape(-1)
     flat = where.reshape(len(key), where.shape[-1])
     found = np.empty(flat.shape, dtype=np.int64)
+    if not found.size:
+        return found.reshape(where.shape)
+    if size.min() < 1:
+        raise SamplerError(f"n must be at least 1 to permute {flat.shape[1]:,} positions, not {size.min()}")
     small = size <= _SMALL
     for some, law in ((small, _sorted_words), (~small, _feistel)):
         if some.any():

@@ -287,6 +287,12 @@ def test_positions_are_evaluated_one_by_one(n, key, data):
     assert leading(np.array([key], dtype=np.uint64), n, min(n, 5))[0].tolist() == whole[:5].tolist()
 
 
+def test_no_positions_of_an_empty_permutation_are_none_and_others_are_refused():
+    assert permute(np.uint64(1), 0, np.arange(0)).shape == (0,)
+    with pytest.raises(SamplerError, match="n must be at least 1"):
+        permute(np.uint64(1), 0, np.arange(2))
+
+
 def test_small_permutations_are_the_stable_order_of_keyed_words():
     for n in (1, 2, 7, 100, 4096):
         key = stream_key(n, "order")

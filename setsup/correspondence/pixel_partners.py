@@ -123,7 +123,7 @@ def partners(
 def _share(share: float, count: int, key: int | np.uint64) -> Rows:
     """So many of `count`, rounded up; drawn by a key."""
     most = math.ceil(round(count * check_number(share, "share", SetsupError, 0, 1), 6))
-    return random.permute(random.fold(int(check_key(key)), _SHARE), max(count, 1), np.arange(most))
+    return random.permute(random.fold(int(check_key(key)), _SHARE), count, np.arange(most))
 
 
 def _shown(shown: npt.ArrayLike | None, name: str, height: int, width: int) -> Bools:

@@ -233,7 +233,7 @@ def descriptor_pairs(
     rows, word = np.flatnonzero(on_object), int(check_key(key))
     rows = rows[one_per_pixel(pairs.points1[rows], size1[1])]
     most = min(int(count), len(rows))
-    chosen = rows[random.permute(random.fold(word, _MATCHES), max(len(rows), 1), np.arange(most))]
+    chosen = rows[random.permute(random.fold(word, _MATCHES), len(rows), np.arange(most))]
     first, match = flat_pixels(pairs.points1[chosen], size1[1]), flat_pixels(pairs.points2[chosen], seen.shape[1])
     words = random.fold(
         random.fold(word, np.arange(_SAME, _BACKGROUND + 1, dtype=np.uint64))[:, None],

@@ -19,7 +19,8 @@ __all__ = ["Engine", "Hits", "make_engine"]
 
 
 _RAYS = 1024  # per block of trimesh's engine
-_TREE, _TRIANGLE = 1 << 24, 512  # bytes: upper bounds of what Embree allocates per scene and per triangle
+# bytes: upper bounds of what Embree allocates per scene, with the stack of a thread that starts late, and per triangle
+_TREE, _TRIANGLE = 1 << 25, 512
 _log = logging.getLogger("setsup")
 
 

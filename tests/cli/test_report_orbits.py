@@ -123,11 +123,12 @@ def test_mistakes_are_one_sentence(setsup: Run, words: list[object], sentence: s
 
 def test_a_dataset_without_images_is_one_sentence(setsup: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from setsup.datasets import Modality
-    from setsup_cli.encoders import orbits
+    from setsup_cli.encoders import options
+    from setsup_cli.parsing.arguments import Source
 
-    dataset, data = orbits.open_data(orbits.Source("shapes3d-procedural"))
+    dataset, data = options.open_data(Source("shapes3d-procedural"))
     dataset.modalities = {"depth": Modality((64, 64, 1), "float32")}
-    monkeypatch.setattr(orbits, "open_data", lambda source: (dataset, data))
+    monkeypatch.setattr(options, "open_data", lambda source: (dataset, data))
     found = setsup(*SHAPES, "--encoder", "pixels")
     assert (found.code, found.err.count("\n")) == (2, 1)
     assert "shapes3d-procedural has no images" in found.err

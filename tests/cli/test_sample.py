@@ -43,6 +43,12 @@ def test_two_sets_of_one_class_say_how_to_draw_two_classes(setsup: Run, photos: 
     assert "by chance" not in setsup("sample", photos, "--inactive", "light", "--force", "--values", "equal").out
 
 
+def test_the_only_class_is_not_drawn_by_chance(setsup: Run, photos: Path) -> None:
+    found = setsup("sample", photos, "--inactive", "light", "--where", "light == 'day'", "--sets", 2)
+    assert found.code == 0
+    assert "by chance" not in found.out
+
+
 def test_the_first_command_of_the_readme(setsup: Run, tmp_path: Path) -> None:
     found = setsup("sample", "--inactive", "wall_hue")
     assert (found.code, found.err) == (0, "")

@@ -90,7 +90,7 @@ class DenseSettings:
 def choose_pixels(where: npt.NDArray[np.bool_], most: int | None, key: int) -> Rows:
     """Numbers of at most so many of the places that are true, drawn by a key; all of them in order for None."""
     places = np.flatnonzero(where)
-    if most is None or not len(places):
+    if most is None:
         return places
     return np.asarray(places[permute(key, len(places), np.arange(min(most, len(places))))])
 

@@ -192,7 +192,7 @@ def _images(dataset: Dataset, held_out: Dataset) -> tuple[Rows, Rows]:
 
 def _some(count: int, most: int, key: int) -> Rows:
     """At most so many of 0 … count − 1, always the same."""
-    rows: Rows = permute(fold(SEED, key), max(count, 1), np.arange(min(count, most)))
+    rows: Rows = permute(fold(SEED, key), count, np.arange(min(count, most)))
     return rows
 
 
