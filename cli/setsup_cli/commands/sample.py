@@ -296,7 +296,7 @@ def _print(drawn: _Drawn, paths: dict[str, Path]) -> None:
     if arguments.get("values") == "independent" and unit == "set" and sets > 1:
         fixed_first = [fixed for step, _, _, fixed, _ in rows if step == "0"]
         alike = len(fixed_first) == sets and len(set(fixed_first)) == 1 and "=" in fixed_first[0]
-        if alike and any(entry.drawable > 1 for entry in drawn.sampler.report().entries):
+        if alike and any(getattr(entry, "drawable", 2) > 1 for entry in drawn.sampler.report().entries):
             say("all sets of step 0 have the same values by chance; use --values different for different ones")
     say()
     for line in str(drawn.sampler.report()).splitlines():
