@@ -27,9 +27,9 @@ __all__ = ["Options", "matched_by", "run", "subcommand"]
 
 _HELP = """\
 For each draw, the image shows two views of a scene, with lines between pixels that show the same point. Pixels are
-matched by the first of these that the dataset has: its method `pixel_pairs`; scenes; the matches stored by `setsup
-render --matches`; depth with poses and intrinsics; or the tracks of a COLMAP model, which match only pixels at the
-points of the model. --overlap .3-.8 draws pairs of views whose overlap lies in this band. Without a file,
+matched by the first of these that the dataset has: its method `pixel_pairs`; keypoints; scenes; the matches stored by
+`setsup render --matches`; depth with poses and intrinsics; or the tracks of a COLMAP model, which match only pixels at
+the points of the model. --overlap .3-.8 draws pairs of views whose overlap lies in this band. Without a file,
 the command first measures the overlap of all pairs, at most 20,000, and does not store it; `setsup overlap DATASET
 --out FILE` measures any number of pairs, and --overlap FILE:.3-.8 reads the result."""
 
@@ -150,6 +150,7 @@ def matched_by(match: "Match") -> str:
     """How pixels are matched."""
     ways = {
         "given": "the dataset",
+        "keypoints": "its keypoints",
         "traced": "its scenes",
         "stored": "its stored partners",
         "recorded": "depth",

@@ -3,7 +3,7 @@
 from setsup.correspondence.from_depth import from_depth, recorded_camera
 from setsup.correspondence.from_tracks import from_tracks
 from setsup.correspondence.homographies import planar_pairs
-from setsup.correspondence.matching import recorded, stored, tracked
+from setsup.correspondence.matching import keypoints, recorded, stored, tracked
 from setsup.correspondence.overlaps.measuring import overlap
 from setsup.correspondence.pair_files.writing import PairFiles, write_pairs
 from setsup.correspondence.pair_sampler import PixelPairSampler
@@ -33,6 +33,7 @@ __all__ = [
     "from_depth",
     "from_tracks",
     "inside",
+    "keypoints",
     "open_photographs",
     "overlap",
     "pair_positions",

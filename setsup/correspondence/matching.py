@@ -1,6 +1,7 @@
 """Sources of pixel pairs between two rows.
 
-A method of the dataset, ray tracing of its scenes, partners or depth on disk, or the tracks of a COLMAP model.
+A method of the dataset, its keypoints, ray tracing of its scenes, partners or depth on disk, or the tracks of a COLMAP
+model.
 """
 
 import math
@@ -30,6 +31,7 @@ __all__ = [
     "find_match",
     "followed",
     "given",
+    "keypoints",
     "match_share",
     "matched",
     "recorded",
@@ -73,8 +75,8 @@ def matched(
 ) -> PixelPairs:
     """Pairs of two rows, in the way that the dataset has them.
 
-    The first of these: its method ``pixel_pairs``; traced in its scenes; the partners that it stores, if the rows are
-    one of its pairs; compared by depth; the tracks of a COLMAP model.
+    The first of these: its method ``pixel_pairs``; its method ``keypoint_pairs``; traced in its scenes; the partners
+    that it stores, if the rows are one of its pairs; compared by depth; the tracks of a COLMAP model.
     """
     match = find_match(dataset)
     if match is stored and has_depth(dataset) and not _are_pair(dataset, row1, row2):
@@ -86,6 +88,8 @@ def find_match(dataset: Any) -> Match:
     """Find how a dataset provides pixel pairs; SetsupError if it does not."""
     if hasattr(dataset, "pixel_pairs"):
         return given
+    if hasattr(dataset, "keypoint_pairs"):
+        return keypoints
     if hasattr(dataset, "scene"):
         return traced
     if hasattr(dataset, "camera") and _stores(dataset):
@@ -97,7 +101,7 @@ def find_match(dataset: Any) -> Match:
     raise SetsupError(
         f"{dataset.name} has no pixel correspondences; pass a folder of `setsup render --matches`, another rendered "
         "dataset, a dataset with depth, pose and intrinsics, a capture with a COLMAP model, a dataset with a method "
-        f"pixel_pairs(rows, pixels), or a folder of photographs with {HOMOGRAPHIES}"
+        f"pixel_pairs(rows, pixels) or keypoint_pairs(rows), or a folder of photographs with {HOMOGRAPHIES}"
     )
 
 
@@ -109,7 +113,7 @@ def match_share(
     Sparse pairs are all returned: what `match` leaves out would look like a pixel without a pair.
     """
     (row1, row2), (window1, window2) = rows, windows
-    asked = 1.0 if (find_match(dataset) if match is matched else match) is tracked else fraction
+    asked = 1.0 if (find_match(dataset) if match is matched else match) in (tracked, keypoints) else fraction
     pairs = match(dataset, row1, row2, window1, window2, asked, key)
     if not pairs.sparse:
         return pairs, None
@@ -216,7 +220,24 @@ def tracked(
 
     They are sparse: `fraction` is a share of the keypoints of image 1, not of its pixels.
     """
-    pairs = _within(from_tracks(dataset, row1, row2), window1, window2)
+    return _thinned(_within(from_tracks(dataset, row1, row2), window1, window2), fraction, key)
+
+
+def keypoints(
+    dataset: Any, row1: int, row2: int, window1: Window, window2: Window, fraction: float, key: int
+) -> PixelPairs:
+    """Pairs of two rows of a dataset with keypoints: ``keypoint_pairs(rows)`` with (2,) rows.
+
+    They are sparse: `fraction` is a share of the keypoints, not of the pixels of image 1.
+    """
+    known = dataset.keypoint_pairs([row1, row2])
+    nothing = np.full((len(known), 3), np.nan), np.full(len(known), -1, np.int32)
+    pairs = PixelPairs(known.points1, known.points2, *nothing, known.status, sparse=True)
+    return _thinned(_within(pairs, window1, window2), fraction, key)
+
+
+def _thinned(pairs: PixelPairs, fraction: float, key: int) -> PixelPairs:
+    """A share of sparse pairs, drawn by a key."""
     count = math.floor(round(len(pairs) * check_number(fraction, "fraction", SetsupError, 0, 1), 6))
     if count == len(pairs):
         return pairs
@@ -271,10 +292,13 @@ def followed(
 
 
 def view_size(dataset: Any, row: int, name: str = "image") -> tuple[int, int]:
-    """Height and width of a row's view: what its camera says, or the shape of a modality of images."""
+    """Height and width of a row's view: by its camera, the method ``image_size``, or the shape of a modality."""
     if hasattr(dataset, "camera"):
         camera = dataset.camera(row)
         return camera.height, camera.width
+    if hasattr(dataset, "image_size"):
+        known: tuple[int, int] = dataset.image_size(row)
+        return known
     modality = dataset.modalities.get(name)
     height, width = (None, None) if modality is None else modality.shape[:2]
     if modality is not None and modality.color and (height is None or width is None):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from setsup.evaluation.feature_neighbours import NearestFeatures, nearest_features
     from setsup.evaluation.information import Information, noise_scale
     from setsup.evaluation.invariance import DeepProbes, deep_probes, landmark_error
+    from setsup.evaluation.keypoint_transfer import CarriedKeypoints, carry_keypoints
     from setsup.evaluation.keypoints import KeypointAccuracy, keypoint_accuracy, keypoint_extent
     from setsup.evaluation.linear import LinearProbe, linear_classifier, linear_regression
     from setsup.evaluation.maps import tsne_map, umap_map
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DCI",
     "CanonicalRetrieval",
+    "CarriedKeypoints",
     "Classified",
     "Components",
     "DeepProbes",
@@ -101,6 +103,7 @@ __all__ = [
     "accuracy",
     "accuracy_over_labels",
     "canonical_retrieval",
+    "carry_keypoints",
     "check_disjoint",
     "confusion_matrix",
     "corner_error",
@@ -182,6 +185,7 @@ if not TYPE_CHECKING:
         "dense_views": ("DenseView",),
         "feature_neighbours": ("NearestFeatures", "nearest_features"),
         "information": ("Information", "noise_scale"),
+        "keypoint_transfer": ("CarriedKeypoints", "carry_keypoints"),
         "keypoints": ("KeypointAccuracy", "keypoint_accuracy", "keypoint_extent"),
         "linear": ("LinearProbe", "linear_classifier", "linear_regression"),
         "maps": ("tsne_map", "umap_map"),

@@ -36,7 +36,7 @@ def dense_sheet(
     Parameters
     ----------
     views : sequence of pairs of (h, w, 3) uint8
-        Both views of each pair, of one height.
+        Both views of each pair; views of several heights are drawn at one height.
     maps : sequence of pairs of (rows, columns, D) float
         Their features.
     matches : sequence of ((n, 2) float, (n, 2) float, (n,) bool)
@@ -80,9 +80,9 @@ def dense_sheet(
         drawn = PixelPairs(points1[chosen], points2[chosen], np.zeros((count, 3)), nothing, visible)
         colors = np.where(right[chosen, None], _RIGHT, _WRONG)
         lines = np.asarray(matches_drawn(view1, view2, drawn, tile=tile, scale=2, colors=colors))
-        enlarged = [
-            _enlarged(image, view.shape[:2]) for image, view in zip(component_images(both), (view1, view2), strict=True)
-        ]
+        high = len(view1)
+        sizes = (high, view1.shape[1]), (high, max(1, round(view2.shape[1] * high / len(view2))))
+        enlarged = [_enlarged(image, size) for image, size in zip(component_images(both), sizes, strict=True)]
         between = np.full((len(enlarged[0]), _SPACE, 3), 255, dtype=np.uint8)
         rows.append([np.concatenate([enlarged[0], between, enlarged[1]], axis=1), lines])
     heads = ["features of view 1 and view 2 as colors", "matches of features: right green, wrong red"]

@@ -48,7 +48,7 @@ def matches_drawn(
     scale: int = 1,
     colors: npt.NDArray[np.float64] | None = None,
 ) -> Image.Image:
-    """Draw two views side by side, and a line from each pixel of the first to its place in the second.
+    """Draw two views side by side, at one height, and a line from each pixel of the first to its place in the second.
 
     Colours go round the middle of view 1, so that neighbours look alike and crossing lines are told apart; `colors`
     (n, 3) in 0 … 1 replace them. Many lines are thinner and let what is below them through.
@@ -65,17 +65,16 @@ def matches_drawn(
                 f"shape {np.shape(view)}"
             )
     (height, width), (height2, width2) = view1.shape[:2], view2.shape[:2]
-    if height != height2:
-        raise DataError(f"both views must have the same height, not {height} and {height2} pixels")
     side = tile or _SIDE
-    times = side * scale / max(height, width, width2)
-    high, *wide = (max(1, round(size * times)) for size in (height, width, width2))
+    times = side * scale / max(height, width, width2 * (height / height2))
+    times2 = times * (height / height2)
+    high, *wide = (max(1, round(size)) for size in (height * times, width * times, width2 * times2))
     second = wide[0] + _SPACE * scale
     page = Image.new("RGB", (second + wide[1], high), "white")
     page.paste(filled(view1, wide[0], high), (0, 0))
     page.paste(filled(view2, wide[1], high), (second, 0))
     starts = (pairs.points1 + 0.5) * times
-    ends = (pairs.points2 + 0.5) * times + [second, 0]
+    ends = (pairs.points2 + 0.5) * times2 + [second, 0]
     away = pairs.points1 - np.array([(width - 1) / 2, (height - 1) / 2])
     if colors is None:
         colors = cyclic_colors(np.arctan2(away[:, 1], away[:, 0]) / (2 * np.pi))
@@ -103,7 +102,7 @@ def match_sheet(
     Parameters
     ----------
     views : sequence of pairs of (height, width, channels) uint8
-        Grey, sRGB or sRGB with alpha; both views of a pair have one height.
+        Grey, sRGB or sRGB with alpha; views of several heights are drawn at one height.
     pairs : sequence of PixelPairs, one per pair of views
         What is joined.
     captions : sequence of str, one per pair of views
@@ -124,8 +123,8 @@ def match_sheet(
     Raises
     ------
     DataError
-        When an array is not an image, two views differ in height, pairs, captions and views differ in number, `tile`
-        is not from 8 to 4096, or `scale` not from 1 to 8.
+        When an array is not an image, pairs, captions and views differ in number, `tile` is not from 8 to 4096, or
+        `scale` not from 1 to 8.
 
     Examples
     --------

@@ -113,8 +113,20 @@ def test_what_does_not_go_together_is_refused() -> None:
     view = np.zeros((8, 8, 3), np.uint8)
     with pytest.raises(DataError, match="pixel pairs and a caption for each"):
         match_sheet([(view, view)], [], [])
-    with pytest.raises(DataError, match="the same height"):
-        matches_drawn(view, np.zeros((9, 8, 3), np.uint8), pairs_of())
+
+
+def test_views_of_two_heights_are_drawn_at_one() -> None:
+    """The second view is enlarged twice; a line still ends at its pixel."""
+    first, second = np.full((40, 60, 3), 250, np.uint8), np.full((20, 30, 3), 250, np.uint8)
+    second[4, 6] = 0
+    line = pairs_of((10, 30, 6, 4, 0))
+    plain = np.asarray(matches_drawn(first, second, pairs_of(), tile=60, scale=4)).astype(int)
+    assert plain.shape == (160, 2 * 240 + 32, 3)
+    dark = np.argwhere((plain < 60).all(axis=-1)).mean(axis=0)
+    drawn = np.asarray(matches_drawn(first, second, line, tile=60, scale=4)).astype(int)
+    changed_at = np.argwhere(np.abs(drawn - plain).max(axis=-1) > 20)
+    end = changed_at[changed_at[:, 1] > changed_at[:, 1].max() - 8].mean(axis=0)
+    assert np.abs(end - dark).max() < 8
 
 
 def test_unknown_ones_are_on_the_right_where_none_is_occluded():

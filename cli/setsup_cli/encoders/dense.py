@@ -1,29 +1,31 @@
 """``setsup report dense``: how well features of pixels match two views of a scene, of any encoder and run."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from setsup.errors import DataError, SetsupError, advised_for_command, require_modules
+from setsup.errors import DataError, advised_for_command, require_modules
 from setsup.files.disk import need_writable
 from setsup.files.expand_user import expanded
 from setsup_cli.dataset_pairs import matched_by
-from setsup_cli.encoders.options import DatasetName, Embedding, check_named, explained, open_reported
+from setsup_cli.encoders.options import DatasetName, Embedding, check_named, open_reported
+from setsup_cli.encoders.pixel_encoders import PixelEncoder, open_pixel_encoders
 from setsup_cli.output import say, say_prose, show_json, show_table
 from setsup_cli.output_paths import Force, moved
 from setsup_cli.parsing.arguments import Common, DatasetOptions, Device, Image, Kinds, OwnPreset, Root, Split
 from setsup_cli.parsing.arguments import option as declared
 from setsup_cli.parsing.parser import Subcommand
 from setsup_cli.parsing.values import split_names
-from setsup_cli.runs import describe_run, opened
 
 if TYPE_CHECKING:
-    from setsup.arrays import Array, Rows
+    from setsup.arrays import Rows
     from setsup.datasets import Dataset
-    from setsup.experiments.evaluations.dense import DenseSettings, Maps
+    from setsup.experiments.evaluations.dense import DenseSettings
     from setsup.experiments.evaluations.dense_results import DenseResults
     from setsup.experiments.evaluations.view_pairs import ViewPair
+    from setsup_cli.encoders.dense_benchmarks import Benchmark
 
 __all__ = ["NAME", "SHOWS", "SUBCOMMAND", "Options", "run"]
 
@@ -35,14 +37,17 @@ Pairs of views of a scene are drawn, whose pixels the dataset matches exactly, a
 stored matches, its scenes, its depth or its method `pixel_pairs`. Two protocols are measured. visible: each visible
 pixel is matched to the nearest feature of all pixels of view 2; the table shows the share of matches within a number
 of pixels of the true place, and of centimetres of the true point. ratio: of a grid of pixels with a surface, visible
-or not, the best matches by the ratio test count, as in probe3d. Example: `setsup report dense rooms-test
-runs/pixels/rooms-small/seed-0 --encoder hf:facebook/dinov2-small --encoder daisy --encoder colors --out dense`."""
+or not, the best matches by the ratio test count, as in probe3d. Benchmarks with a protocol of their own are measured by
+it: published pairs of images with keypoints (SPair-71k, PF-PASCAL, PF-WILLOW) by PCK. Examples: `setsup report dense
+rooms-test runs/pixels/rooms-small/seed-0 --encoder hf:facebook/dinov2-small --encoder daisy --encoder colors --out
+dense`, `setsup report dense spair-71k --encoder hf:facebook/dinov2-small --longest 840`."""
 
 _FORMS = (
     "Encoder of pixels: hf:NAME (in the cache of the Hugging Face hub), hf:./FOLDER or timm:NAME, also with layers, as "
     "in hf:NAME@6,12; FILE.py:FUNCTION (which returns a module); daisy, sift, colors or random; may be repeated."
 )
 _DRAWN = 3  # pairs of a sheet
+_PAIRS = 200  # of views
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +81,24 @@ class Options(Common):
             "all that both views have in common",
         ),
     ] = None
-    where: Annotated[str | None, declared("EXPRESSION", "Draw only from rows that satisfy an expression.")] = None
-    pairs: Annotated[int, declared("N", "Maximum number of pairs of views.", alias="-n")] = 200
+    where: Annotated[
+        str | None,
+        declared(
+            "EXPRESSION", "Draw only from rows, or of a benchmark from published pairs, that satisfy an expression."
+        ),
+    ] = None
+    pairs: Annotated[
+        int | None,
+        declared(
+            "N", "Maximum number of pairs, drawn by the seed.", "200; all published ones of a benchmark", alias="-n"
+        ),
+    ] = None
+    longest: Annotated[
+        int | None,
+        declared(
+            "N", "Of benchmarks: resize images to N pixels along their longer side to encode them.", "as they are"
+        ),
+    ] = None
     queries: Annotated[
         str, declared("N|all", "Number of visible pixels to match per pair, and of occluded pixels to reject.")
     ] = "1024"
@@ -110,38 +131,78 @@ SUBCOMMAND = Subcommand("report", Options, HELP, NAME, summary=f"measure {SHOWS.
 def run(options: Options) -> int:
     """Measure, print and write."""
     require_modules("this report needs", "torch", "lightning")
-    for name in ("pairs", "step"):
-        if getattr(options, name) < 1:
-            raise DataError(f"--{name} must be 1 or more, not {getattr(options, name)}")
-    from setsup.experiments.data import image_modality
-    from setsup.experiments.evaluations.dense import DenseSettings
-
-    settings = DenseSettings(queries=_queries(options.queries), step=options.step)
+    for name in ("pairs", "step", "longest"):
+        if (number := getattr(options, name)) is not None and number < 1:
+            raise DataError(f"--{name} must be 1 or more, not {number}")
+    queries = _queries(options.queries)
     if options.out is not None:
         need_writable(expanded(options.out) / "index.html")
     dataset, _, source = open_reported(options)
+    from setsup.experiments.data import image_modality
+    from setsup_cli.encoders.dense_benchmarks import find_benchmark, refuse_options
+
     image_modality(dataset)  # raises what is wrong, before anything is computed
+    benchmark = find_benchmark(dataset)
+    if benchmark is not None:
+        refuse_options(options, dataset)
+        return _run_benchmark(options, dataset, benchmark)
+    if options.longest is not None:
+        raise DataError(f"--longest applies only to benchmarks with their own protocol, not to {dataset.name}")
     check_named([*(split_names(options.scene) or ()), *(split_names(options.spread) or ())], dataset, source)
+    return _run_views(options, dataset, queries)
+
+
+def _run_views(options: Options, dataset: "Dataset", queries: int | None) -> int:
+    """Measure views of scenes."""
+    from setsup.experiments.evaluations.dense import DenseSettings
+    from setsup.experiments.evaluations.dense_results import tables
+
+    settings = DenseSettings(queries=queries, step=options.step)
     rows = _rows(options, dataset)
-    encoders = list(_encoders(options, dataset))  # all, before anything is measured
+    grid = options.features == "grid"
+    encoders = list(open_pixel_encoders(options, dataset, grid=grid))  # all, before anything is measured
     results, pairs = _measure(options, dataset, rows, settings, encoders)
     lines = _lines(results)
     files: list[tuple[Path, Path]] = []
     if options.out is not None:
-        maps = {label: maps for label, _, _, maps in encoders}
+        maps = {encoder.label: encoder.maps(dataset) for encoder in encoders}
         from setsup_cli.encoders.dense_files import write_results
 
         files = write_results(expanded(options.out), results, dataset, pairs, maps, lines, _DRAWN, force=options.force)
+    return _show(options, results.to_dict(), tables(results), encoders, lines, files)
+
+
+def _run_benchmark(options: Options, dataset: "Dataset", benchmark: "Benchmark") -> int:
+    """Measure a benchmark by its own protocol."""
+    from setsup_cli.encoders.dense_benchmarks import measure_benchmark
+    from setsup_cli.encoders.dense_files import write_benchmark
+
+    found = measure_benchmark(options, dataset, benchmark)
+    files: list[tuple[Path, Path]] = []
+    if options.out is not None:
+        examples = {encoder.label: partial(found.examples, encoder, _DRAWN) for encoder in found.encoders}
+        files = write_benchmark(expanded(options.out), found.results, examples, found.lines, force=options.force)
+    results = found.results
+    return _show(options, results.to_dict(), results.tables(), found.encoders, found.lines, files)
+
+
+def _show(
+    options: Options,
+    values: dict[str, Any],
+    tables: Sequence[tuple[str, Sequence[str], Sequence[Sequence[str]]]],
+    encoders: Sequence[PixelEncoder],
+    lines: Sequence[str],
+    files: Sequence[tuple[Path, Path]],
+) -> int:
+    """Print results, and the names of files."""
     if options.json:
-        show_json({**results.to_dict(), "files": [str(file) for _, file in files]})
+        show_json({**values, "files": [str(file) for _, file in files]})
         return 0
-    for label, described, _, _ in encoders:
-        say(f"{label}: {described}")
+    for encoder in encoders:
+        say(f"{encoder.label}: {encoder.described}")
     for line in lines:
         say_prose(line)
-    from setsup.experiments.evaluations.dense_results import tables
-
-    for title, heads, cells in tables(results):
+    for title, heads, cells in tables:
         say()
         say_prose(title)
         show_table(heads, cells, right=heads[1:])
@@ -169,67 +230,8 @@ def _rows(options: Options, dataset: "Dataset") -> "Rows":
     find_match(dataset)  # raises what is wrong, before anything is drawn
     with advised_for_command({"scene": "--scene", "where": "--where", "seed": "--seed"}):
         return draw_view_pairs(
-            dataset, options.pairs, options.seed, scene=split_names(options.scene), where=options.where
+            dataset, options.pairs or _PAIRS, options.seed, scene=split_names(options.scene), where=options.where
         )
-
-
-def _encoders(options: Options, dataset: "Dataset") -> "Iterator[tuple[str, str, dict[str, Any], Maps]]":
-    """Label, description, what the values depend on, and features of each encoder and run."""
-    from setsup.experiments import load_trained
-    from setsup.experiments.data import image_modality
-    from setsup.experiments.encoders.dense_encoders import open_dense_encoder
-    from setsup.experiments.result_cache import digest_weights
-
-    grid = options.features == "grid"
-    for name in dict.fromkeys(options.encoder or ()):
-        encoder = open_dense_encoder(name, options.device, grid=grid, seed=options.seed)
-        source = {"encoder": name, "weights": encoder.weights, "features": options.features}
-        maps = _by_encoder(encoder.features, dataset, image_modality(dataset))
-        yield name, f"weights: {encoder.weights}", source, _explained(name, dataset, maps)
-    for folder in dict.fromkeys(options.runs or ()):
-        run = opened(folder, options.preset)
-        trained = load_trained(run, root=options.root, device=options.device)
-        trained.seed, trained.dataset = options.seed, dataset
-        label = f"{folder}{' (shrunk by --smoke)' if run.preset.shrunk else ''}"
-        about: dict[str, Any] = {"weights": digest_weights(trained.method.state_dict()), "embedding": options.embedding}
-        described = "; ".join(describe_run(run)).removeprefix(f"{folder}: ")
-        yield label, described, about, _explained(label, dataset, _by_run(trained, dataset, options.embedding, label))
-
-
-def _by_encoder(features: Callable[[Any], Any], dataset: "Dataset", modality: str) -> "Maps":
-    import numpy as np
-
-    def maps(rows: "Rows") -> "Sequence[Array]":
-        images = dataset.fetch(rows, [modality])[modality]
-        rgb = images.repeat(3, axis=-1) if images.shape[-1] == 1 else images[..., :3]
-        return list(features(np.ascontiguousarray(rgb)))
-
-    return maps
-
-
-def _by_run(trained: Any, dataset: "Dataset", embedding: str | None, label: str) -> "Maps":
-    import numpy as np
-
-    def maps(rows: "Rows") -> "Sequence[Array]":
-        embedded = np.concatenate(list(trained.embed_batches(dataset, rows, embedding)))
-        if embedded.ndim != 4:
-            raise SetsupError(
-                f"{label} does not return a feature for every pixel; pass a run whose method computes pixel features, "
-                "for example pixels/rooms-small"
-            )
-        return list(embedded)
-
-    return maps
-
-
-def _explained(label: str, dataset: "Dataset", maps: "Maps") -> "Maps":
-    """The same, whose errors are one sentence."""
-
-    def in_a_sentence(rows: "Rows") -> "Sequence[Array]":
-        with explained(label, dataset):
-            return list(maps(rows))
-
-    return in_a_sentence
 
 
 def _measure(
@@ -237,7 +239,7 @@ def _measure(
     dataset: "Dataset",
     rows: "Rows",
     settings: "DenseSettings",
-    encoders: "Sequence[tuple[str, str, dict[str, Any], Maps]]",
+    encoders: Sequence[PixelEncoder],
 ) -> "tuple[DenseResults, Callable[[int], ViewPair]]":
     """Results, and what is true of a pair by its number."""
     from setsup.correspondence.matching import find_match
@@ -255,17 +257,18 @@ def _measure(
     data = {"dataset": dataset.name, "table": dataset.factors.fingerprint, "rows": rows, "key": key}
     measured = {}
     with progress(len(encoders) * len(rows), "matching features", "pair") as advance:
-        for label, _, about, maps in encoders:
+        for encoder in encoders:
 
-            def compute(items: Sequence[str], maps: "Maps" = maps) -> dict[str, Any]:
+            def compute(items: Sequence[str], encoder: PixelEncoder = encoder) -> dict[str, Any]:
+                maps = encoder.maps(dataset)
                 return {items[0]: measure_pairs(pairs, rows, maps, settings, key, lambda _: advance())}
 
             if options.out is None:
-                measured[label] = compute(["values"])["values"]
+                measured[encoder.label] = compute(["values"])["values"]
             else:
-                store = PartStore(expanded(options.out) / "parts", about | {"method": 1})
-                known = data | dict(describe_settings(settings)) | {"encoder": digest(about)}
-                measured[label] = store.parts("dense", known, ["values"], compute)["values"]
+                store = PartStore(expanded(options.out) / "parts", encoder.about | {"method": 1})
+                known = data | dict(describe_settings(settings)) | {"encoder": digest(encoder.about)}
+                measured[encoder.label] = store.parts("dense", known, ["values"], compute)["values"]
     results = DenseResults(
         about={
             "dataset": dataset.name,
@@ -280,7 +283,7 @@ def _measure(
         angles=[pairs(number).angle for number in range(len(rows))],
         overlaps=overlaps,
         measured=measured,
-        weights={label: described.removeprefix("weights: ") for label, described, _, _ in encoders},
+        weights={encoder.label: encoder.described.removeprefix("weights: ") for encoder in encoders},
     )
     return results, pairs
 

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.experiments.evaluations.dense import Maps
     from setsup.experiments.evaluations.dense_results import DenseResults
+    from setsup.experiments.evaluations.measured import BenchmarkResults, Example
     from setsup.experiments.evaluations.view_pairs import ViewPair
 
-__all__ = ["write_results"]
+__all__ = ["write_benchmark", "write_results"]
 
 _RIGHT = 5  # pixels within which a match of a sheet is right
 _QUERIES = 40
@@ -40,12 +41,50 @@ def write_results(
     """Write the files of a report into a folder, and return the paths asked for and those written."""
     from setsup.pages.dense_page import dense_page
 
-    folder.mkdir(parents=True, exist_ok=True)
     numbers = range(min(drawn, len(results.rows)))
     sheets = {label: _sheet(label, results, dataset, [pairs(at) for at in numbers], of) for label, of in maps.items()}
+    return _write(folder, results, dense_page(results, sheets, lines), sheets, force)
+
+
+def write_benchmark(
+    folder: Path,
+    results: "BenchmarkResults",
+    examples: "Mapping[str, Callable[[], Sequence[Example]]]",
+    lines: Sequence[str],
+    *,
+    force: bool,
+) -> list[tuple[Path, Path]]:
+    """Write the files of the report of a benchmark with its own protocol, as :func:`write_results` does."""
+    from setsup.pages.dense_page import benchmark_page
+
+    sheets = {label: _drawn(f"{label}\n{results.about['dataset']}", found()) for label, found in examples.items()}
+    return _write(folder, results, benchmark_page(results, sheets, lines), sheets, force)
+
+
+def _drawn(title: str, examples: "Sequence[Example]") -> "Image":
+    from setsup.reports.dense_sheet import dense_sheet
+
+    return dense_sheet(
+        [one.views for one in examples],
+        [one.maps for one in examples],
+        [(one.points1, one.points2, one.right) for one in examples],
+        title,
+        [one.caption for one in examples],
+    )
+
+
+def _write(
+    folder: Path,
+    results: "DenseResults | BenchmarkResults",
+    page: str,
+    sheets: "Mapping[str, Image]",
+    force: bool,
+) -> list[tuple[Path, Path]]:
+    """Write a page, tables and sheets."""
+    folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(finite(results.to_dict()), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     files = {
-        "index.html": dense_page(results, sheets, lines).encode(),
+        "index.html": page.encode(),
         "results.csv": results.to_csv().encode(),
         "results.json": text.encode(),
     }

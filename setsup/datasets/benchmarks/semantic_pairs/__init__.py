@@ -1,0 +1,1 @@
+"""Benchmarks of semantic correspondence: pairs of images of a category with keypoints."""

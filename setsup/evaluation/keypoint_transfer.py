@@ -1,0 +1,223 @@
+"""Keypoints carried from one image to another by the nearest feature.
+
+References
+----------
+.. [1] L. Tang, M. Jia, Q. Wang, C. P. Phoo, B. Hariharan, "Emergent correspondence from image diffusion", NeurIPS 2023
+   (arXiv 2306.03881), section 5.1, and its published ``eval_spair.py``: features interpolated to all pixels.
+.. [2] J. Zhang et al., "A tale of two features: Stable Diffusion complements DINO for zero-shot semantic
+   correspondence", NeurIPS 2023 (arXiv 2305.15347), and its published ``pck_spair_pascal.py``: patches.
+
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.arrays import Reals, Rows
+from setsup.checks import check_image_size
+from setsup.errors import DataError
+
+__all__ = ["CarriedKeypoints", "carry_keypoints"]
+
+_NUMBERS = 1 << 22  # float64 numbers of a block
+_NOTHING = 1e-24  # squared length, relative to the largest one, below which a feature counts as zero
+
+
+class CarriedKeypoints(NamedTuple):
+    """Where :func:`carry_keypoints` finds keypoints.
+
+    Attributes
+    ----------
+    points : (n, 2) float64
+        Places (x, y) in pixels of the target.
+    cosines : (n,) float64
+        Cosine of the features there and at the keypoints.
+
+    """
+
+    points: Reals
+    cosines: Reals
+
+
+def carry_keypoints(
+    source: npt.NDArray[Any],
+    target: npt.NDArray[Any],
+    points: npt.ArrayLike,
+    source_size: Sequence[int],
+    target_size: Sequence[int],
+    *,
+    features: Literal["pixels", "grid"] = "pixels",
+) -> CarriedKeypoints:
+    """Find keypoints of a source image in a target image, by the largest cosine of features.
+
+    The cells of a map divide its image evenly, whatever their number: maps may be those of patches, of pixels, or of
+    an image that was resized before. With ``pixels`` [1]_, maps are interpolated bilinearly to the keypoints and to all
+    pixels of the target. With ``grid`` [2]_, a keypoint has the feature of its cell, and is found at the centre of a
+    cell. Of equal cosines the first one counts, row after row; a feature of zeros has the cosine 0.
+
+    Parameters
+    ----------
+    source, target : (rows, columns, D) float
+        Maps of both images.
+    points : (n, 2) float
+        Keypoints (x, y), pixels of the source; those outside count as the nearest pixel of the rim.
+    source_size, target_size : (height, width)
+        Of the images, pixels.
+    features : {"pixels", "grid"}
+        As above.
+
+    Returns
+    -------
+    CarriedKeypoints
+
+    Raises
+    ------
+    DataError
+        When shapes disagree, or a feature or keypoint is not finite.
+
+    Notes
+    -----
+    Products of interpolated features are interpolated products, so features are never interpolated to all pixels: an
+    image of 375 × 500 pixels with 768 numbers would take 1.2 GB in float64. Sums are float64, in blocks of at most
+    32 MiB.
+
+    Examples
+    --------
+    >>> maps = np.random.default_rng(0).normal(size=(6, 8, 16))
+    >>> found = carry_keypoints(maps, np.roll(maps, 1, axis=1), [[2, 3], [5, 0]], (6, 8), (6, 8))
+    >>> found.points.tolist(), found.cosines.round(6).tolist()
+    ([[3.0, 3.0], [6.0, 0.0]], [1.0, 1.0])
+
+    """
+    first, second = _map(source, "source"), _map(target, "target")
+    if first.shape[2] != second.shape[2]:
+        raise DataError(f"features of the source have {first.shape[2]} numbers, of the target {second.shape[2]}")
+    places = np.asarray(points, np.float64).reshape(-1, 2)
+    if not np.isfinite(places).all():
+        raise DataError("keypoints must be finite; leave out those that an image does not have")
+    size1 = check_image_size(source_size, "source_size", DataError)
+    size2 = check_image_size(target_size, "target_size", DataError)
+    if not len(places):
+        return CarriedKeypoints(np.zeros((0, 2)), np.zeros(0))
+    queries = _directions(_sampled(first, places, size1) if features == "pixels" else _celled(first, places, size1))
+    if features == "grid":
+        rows, columns = second.shape[:2]
+        best, cosines = _best(_cell_cosines(second, queries), len(queries), columns)
+        centres = (2 * best + 1) * (np.array(size2[::-1]) / [2 * columns, 2 * rows]) - 0.5
+        return CarriedKeypoints(centres, cosines)
+    whole = second.shape[:2] == size2
+    blocks = _cell_cosines(second, queries) if whole else _pixel_cosines(second, queries, size2)
+    best, cosines = _best(blocks, len(queries), size2[1])
+    return CarriedKeypoints(best.astype(np.float64), cosines)
+
+
+def _map(features: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    array = np.asarray(features)
+    if array.ndim != 3 or not array.size or array.dtype.kind != "f":
+        raise DataError(
+            f"the map of the {name} must be a float array (rows, columns, D), not {array.dtype} of shape {array.shape}"
+        )
+    if not np.isfinite(array).all():
+        raise DataError(f"features of the {name} are not finite; check the network that computed them")
+    return array
+
+
+def _directions(features: Reals) -> Reals:
+    """Features scaled to length 1; those of zeros stay zero."""
+    lengths = np.linalg.norm(features, axis=1, keepdims=True)
+    return np.asarray(features / np.where(lengths > 0, lengths, 1))
+
+
+def _between(places: Reals, cells: int, pixels: int) -> tuple[Rows, Rows, Reals]:
+    """For places along an axis the cells before and after, and the share of the latter; clamped at the ends."""
+    at = ((places + 0.5) * cells / pixels - 0.5).clip(0, cells - 1)
+    before = np.floor(at).astype(np.int64)
+    return before, np.minimum(before + 1, cells - 1), at - before
+
+
+def _sampled(features: npt.NDArray[Any], points: Reals, size: tuple[int, int]) -> Reals:
+    """Features (n, D) at points, interpolated bilinearly."""
+    left, right, across = _between(points[:, 0], features.shape[1], size[1])
+    upper, lower, down = _between(points[:, 1], features.shape[0], size[0])
+    across, down = across[:, None], down[:, None]
+    top = features[upper, left] * (1 - across) + features[upper, right] * across
+    bottom = features[lower, left] * (1 - across) + features[lower, right] * across
+    return np.asarray(top * (1 - down) + bottom * down, dtype=np.float64)
+
+
+def _celled(features: npt.NDArray[Any], points: Reals, size: tuple[int, int]) -> Reals:
+    """Features (n, D) of the cells that points lie in."""
+    rows, columns = features.shape[:2]
+    column, row = np.floor((points + 0.5) * [columns / size[1], rows / size[0]]).astype(np.int64).T
+    return np.asarray(features[row.clip(0, rows - 1), column.clip(0, columns - 1)], dtype=np.float64)
+
+
+def _rows(features: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
+    """Blocks of rows of a map."""
+    step = max(1, _NUMBERS // (features.shape[1] * features.shape[2]))
+    for start in range(0, len(features), step):
+        yield start, min(start + step, len(features))
+
+
+def _cosines(products: Reals, squares: Reals, most: float) -> Reals:
+    """Cosines from products (…, n) with directions and squared lengths (…)."""
+    return np.asarray(
+        products / np.sqrt(np.maximum(squares, max(most * _NOTHING, np.finfo(np.float64).tiny)))[..., None]
+    )
+
+
+def _cell_cosines(features: npt.NDArray[Any], queries: Reals) -> Iterator[Reals]:
+    """Cosines (rows, columns, n) of the cells of a map with directions (n, D), in blocks of rows."""
+    for start, stop in _rows(features):
+        part = features[start:stop].astype(np.float64)
+        squares = np.einsum("ijd,ijd->ij", part, part)
+        yield _cosines(part @ queries.T, squares, float(squares.max()))
+
+
+def _pixel_cosines(features: npt.NDArray[Any], queries: Reals, size: tuple[int, int]) -> Iterator[Reals]:
+    """Cosines (rows, width, n) of a map interpolated to pixels with directions (n, D), in blocks of rows."""
+    rows, columns = features.shape[:2]
+    products, squares = np.empty((rows, columns, len(queries))), np.empty((5, rows, columns))
+    after = np.minimum(np.arange(columns) + 1, columns - 1)
+    for start, stop in _rows(features):
+        part = features[start:stop].astype(np.float64)
+        below = features[np.minimum(np.arange(start, stop) + 1, rows - 1)].astype(np.float64)
+        products[start:stop] = part @ queries.T
+        # of a cell with itself, the next one in its row, below, across, and of the next one with that below
+        pairs = (part, part), (part, part[:, after]), (part, below), (part, below[:, after]), (part[:, after], below)
+        for number, (one, two) in enumerate(pairs):
+            squares[number, start:stop] = np.einsum("ijd,ijd->ij", one, two)
+    most = float(squares[0].max())
+    left, right, across = _between(np.arange(size[1], dtype=np.float64), columns, size[1])
+    upper, lower, down = _between(np.arange(size[0], dtype=np.float64), rows, size[0])
+    step = max(1, _NUMBERS // (size[1] * len(queries)))
+    for start in range(0, size[0], step):
+        top, bottom, share = upper[start : start + step], lower[start : start + step], down[start : start + step]
+        weight = share[:, None, None]
+        mixed = products[top] * (1 - weight) + products[bottom] * weight
+        mixed = mixed[:, left] * (1 - across[:, None]) + mixed[:, right] * across[:, None]
+        share = share[:, None]
+        own, beside, under, cross, counter = squares[:, top]
+        # squared lengths of the cells mixed from two rows, and their products with the next one in the row
+        lengths = (1 - share) ** 2 * own + share**2 * squares[0, bottom] + 2 * share * (1 - share) * under
+        nexts = (1 - share) ** 2 * beside + share**2 * squares[1, bottom] + share * (1 - share) * (cross + counter)
+        whole = (1 - across) ** 2 * lengths[:, left] + across**2 * lengths[:, right]
+        yield _cosines(mixed, whole + 2 * across * (1 - across) * nexts[:, left], most)
+
+
+def _best(blocks: Iterator[Reals], count: int, width: int) -> tuple[Rows, Reals]:
+    """Places (column, row) of the largest cosines, the first of equal ones, and these (n,)."""
+    best, cosines = np.zeros((count, 2), np.int64), np.full(count, -np.inf)
+    above = 0
+    for block in blocks:
+        flat = block.reshape(-1, count)
+        places = flat.argmax(axis=0)
+        found = flat[places, np.arange(count)]
+        better = found > cosines
+        row, column = np.divmod(places, width)
+        best[better] = np.stack([column, row + above], axis=1)[better]
+        cosines[better] = found[better]
+        above += len(block)
+    return best, cosines

@@ -1,0 +1,321 @@
+"""Keypoints carried between images of a category: PCK on SPair-71k, PF-PASCAL and PF-WILLOW.
+
+References
+----------
+.. [1] J. Min, J. Lee, J. Ponce, M. Cho, "SPair-71k: a large-scale benchmark for semantic correspondence", 2019
+   (arXiv 1908.10543).
+.. [2] J. Min, J. Lee, J. Ponce, M. Cho, "Hyperpixel Flow: semantic correspondence with multi-layer neural features",
+   ICCV 2019 (arXiv 1908.06537), and its published code: which scale each benchmark has.
+
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.arrays import Bools, Reals
+from setsup.datasets import Dataset
+from setsup.datasets.keypoint_pairs import KeypointPairs, PairList, listed_pairs
+from setsup.errors import DataError
+from setsup.evaluation.keypoint_transfer import carry_keypoints
+from setsup.evaluation.keypoints import keypoint_accuracy, keypoint_extent
+from setsup.experiments.evaluations.measured import ALL, Encode, Example, Measured, fetch_rgb
+from setsup.factors import Kind
+from setsup.random import permute, stream_key
+
+__all__ = [
+    "METHOD",
+    "KeypointTask",
+    "Transfer",
+    "choose",
+    "describe",
+    "examples",
+    "main_value",
+    "measure",
+    "score",
+    "transfer",
+]
+
+METHOD = 1
+"""Version of the measure: results of another one are measured again."""
+_ALPHAS = (0.05, 0.1, 0.15)
+_RIGHT = 0.1  # α of a sheet
+_KEPT = 1 << 29  # bytes of maps that are kept
+_SPLIT = "split"
+_TEST = "test"
+
+Features = Literal["pixels", "grid"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeypointTask:
+    """The pairs of images that are measured.
+
+    Attributes
+    ----------
+    pairs : PairList
+        They, in the order of the published list.
+    total : int
+        Number of pairs that they were drawn from.
+    split : str, optional
+        The part of the benchmark that they belong to.
+
+    """
+
+    pairs: PairList
+    total: int
+    split: str | None
+
+    def __len__(self) -> int:
+        """Count the pairs."""
+        return len(self.pairs)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the numbers depend on, as JSON values."""
+        return {"pairs": self.pairs.rows.tolist(), "factors": self.pairs.factors.fingerprint}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Transfer:
+    """Keypoints of a pair of images, where they are found, and by which lengths errors are judged.
+
+    Attributes
+    ----------
+    keypoints : KeypointPairs
+        Those that both images show.
+    found : (n, 2) float64
+        Places found in image 2, pixels.
+    scales : mapping of str to float
+        Pixels: ``bbox``, longer side of the object's box in image 2, where there are boxes; ``img``, longer side of
+        image 2; ``keypoints``, longer side of the box around the keypoints of image 2. The scale by which the benchmark
+        is usually judged comes first: what its ``keypoint_scale`` names.
+
+    """
+
+    keypoints: KeypointPairs
+    found: Reals
+    scales: Mapping[str, float]
+
+
+def choose(dataset: Dataset, *, most: int | None, seed: int, where: str | None = None) -> KeypointTask:
+    """Choose published pairs: those of the test part, or those that satisfy an expression over their factors.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        With keypoints.
+    most : int, optional
+        Draw at most so many of them by the seed; all by default.
+    seed : int
+        Of the draw.
+    where : str, optional
+        Expression such as ``"split == 'val' and viewpoint == 'hard'"``; by default the pairs of the part ``test``,
+        if there are any.
+
+    Returns
+    -------
+    KeypointTask
+
+    Raises
+    ------
+    DataError, FactorError
+        When no pair is left, or the expression names no factor.
+
+    """
+    pairs, split = listed_pairs(dataset), None
+    if where is not None:
+        pairs = pairs.where(where)
+    elif _SPLIT in pairs.factors.names:
+        tests = pairs.factors.values(_SPLIT) == _TEST
+        if tests.any():
+            pairs, split = pairs.select(np.flatnonzero(tests)), _TEST
+    if not len(pairs):
+        raise DataError(f"no published pair of {dataset.name} is left; choose more rows, or another expression")
+    total = len(pairs)
+    if most is not None and most < total:
+        pairs = pairs.select(np.sort(permute(stream_key(seed, "published pairs"), total, np.arange(most))))
+    return KeypointTask(pairs, total, split)
+
+
+def describe(task: KeypointTask, features: Features) -> list[str]:
+    """Lines of the report."""
+    drawn = f"{len(task):,}" if len(task) == task.total else f"{len(task):,} (drawn by --seed) of {task.total:,}"
+    part = f" of the split {task.split}" if task.split else ""
+    places = "all pixels of image 2" if features == "pixels" else "the cells of its grid, found at their centers"
+    return [
+        f"{drawn} published pairs of images{part}; keypoints are found at the largest cosine of features, of {places}",
+        "PCK: share of keypoints at most α · s from the truth; s is the longer side of the object's box (bbox), of the "
+        "image (img) or of the box around the keypoints (keypoints), all of image 2",
+        "per image: mean of the shares of pairs; per point: share of the keypoints of all pairs",
+    ]
+
+
+def transfer(
+    dataset: Any, encode: Encode, pairs: PairList, features: Features = "pixels"
+) -> Iterator[tuple[Transfer, tuple[npt.NDArray[Any], npt.NDArray[Any]]]]:
+    """Carry the keypoints of pairs of images, one pair at a time, with the maps of its images.
+
+    Maps are kept up to 512 MiB, the latest used: published lists name the pairs of an image one after the other.
+    """
+    known: OrderedDict[int, tuple[npt.NDArray[Any], tuple[int, int]]] = OrderedDict()
+
+    def encoded(row: int) -> tuple[npt.NDArray[Any], tuple[int, int]]:
+        if row not in known:
+            image = fetch_rgb(dataset, row)
+            known[row] = np.asarray(encode(image)), (image.shape[0], image.shape[1])
+            while len(known) > 2 and sum(held.nbytes for held, _ in known.values()) > _KEPT:
+                known.popitem(last=False)
+        known.move_to_end(row)
+        return known[row]
+
+    boxed = "box" in dataset.modalities
+    for row1, row2 in pairs.rows.tolist():
+        keypoints = _both(dataset.keypoint_pairs([row1, row2]))
+        (map1, size1), (map2, size2) = encoded(row1), encoded(row2)
+        found = carry_keypoints(map1, map2, keypoints.points1, size1, size2, features=features).points
+        scales = {"img": float(max(size2))}
+        if boxed:
+            left, top, right, bottom = dataset.fetch(row2, ["box"])["box"].astype(np.float64).tolist()
+            scales = {"bbox": max(right - left, bottom - top), **scales}
+        if len(keypoints):
+            scales["keypoints"] = keypoint_extent(keypoints.points2)
+        usual = getattr(dataset, "keypoint_scale", "")
+        scales = dict(sorted(scales.items(), key=lambda scale: scale[0] != usual))
+        yield Transfer(keypoints, found, scales), (map1, map2)
+
+
+def measure(
+    dataset: Dataset,
+    encode: Encode,
+    task: KeypointTask,
+    features: Features = "pixels",
+    on_part: Callable[[], Any] | None = None,
+) -> list[Measured]:
+    """Measure PCK of features, for all pairs and by the factors of pairs.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        With keypoints.
+    encode : callable
+        Features of an image.
+    task : KeypointTask
+        From :func:`choose`.
+    features : {"pixels", "grid"}
+        As of :func:`setsup.evaluation.carry_keypoints`.
+    on_part : callable, optional
+        Called after each pair.
+
+    Returns
+    -------
+    list of Measured
+        As :func:`score` returns them.
+
+    Raises
+    ------
+    DataError
+        When a feature is not finite.
+
+    """
+    found = []
+    for one, _ in transfer(dataset, encode, task.pairs, features):
+        found.append(one)
+        if on_part is not None:
+            on_part()
+    return score(found, task.pairs)
+
+
+def score(transfers: Sequence[Transfer], pairs: PairList, alphas: Sequence[float] = _ALPHAS) -> list[Measured]:
+    """PCK of all pairs and of each level of their factors but the split [1]_, at each scale.
+
+    Parameters
+    ----------
+    transfers : sequence of Transfer
+        One for each pair.
+    pairs : PairList
+        The pairs.
+    alphas : sequence of float
+        Thresholds.
+
+    Returns
+    -------
+    list of Measured
+        Values such as ``"PCK bbox, per image: α 0.1"``, with the number of pairs, and ``"PCK bbox, per point: α 0.1"``,
+        with the number of keypoints. Groups are ``"all"`` and such as ``"viewpoint hard"``. Pairs whose scale is zero,
+        such as the extent of a single keypoint, are left out.
+
+    """
+    names = dict.fromkeys(name for one in transfers for name in one.scales)
+    found = []
+    for group, inside in _groups(pairs):
+        numbers = np.flatnonzero(inside).tolist()
+        for scale in names:
+            kept = [one for one in (transfers[number] for number in numbers) if one.scales.get(scale, 0.0) > 0]
+            accuracy = keypoint_accuracy(
+                [one.found for one in kept],
+                [one.keypoints.points2 for one in kept],
+                np.array([one.scales[scale] for one in kept]),
+                alphas=alphas,
+            )
+            for kind, shares, count in (
+                ("per image", accuracy.per_image, accuracy.pairs),
+                ("per point", accuracy.per_point, accuracy.points),
+            ):
+                found += [
+                    Measured(f"PCK {scale}, {kind}: α {alpha:g}", group, float(share), count)
+                    for alpha, share in zip(alphas, shares.tolist(), strict=True)
+                ]
+    return found
+
+
+def main_value(measured: Sequence[Measured]) -> str:
+    """The value that tables show by groups: per image at α = 0.1, at the usual scale."""
+    return next((one.value for one in measured if one.value.endswith("per image: α 0.1")), "")
+
+
+def examples(dataset: Dataset, encode: Encode, task: KeypointTask, features: Features, count: int) -> list[Example]:
+    """Pairs for a sheet, spread over the list; right: within 0.1 of the usual scale."""
+    numbers = np.unique(np.linspace(0, len(task) - 1, min(count, len(task))).round().astype(np.int64))
+    chosen = task.pairs.select(numbers)
+    shown = []
+    for number, (one, maps) in enumerate(transfer(dataset, encode, chosen, features)):
+        row1, row2 = chosen.rows[number].tolist()
+        name, scale = next(iter(one.scales.items()))
+        right = np.linalg.norm(one.found - one.keypoints.points2, axis=1) <= _RIGHT * scale
+        labels = [f"{factor} {chosen.factors.values(factor, number)}" for factor in _shown(chosen)]
+        caption = f"rows {row1} and {row2}: {', '.join(labels)}"
+        caption += f"\nright: within {_RIGHT * scale:.0f} px ({name}, α {_RIGHT:g})"
+        views = fetch_rgb(dataset, row1), fetch_rgb(dataset, row2)
+        shown.append(Example(views, maps, one.keypoints.points1, one.found, right, caption))
+    return shown
+
+
+def _both(keypoints: KeypointPairs) -> KeypointPairs:
+    """Keypoints that image 2 shows, and whose places are known."""
+    known = (keypoints.status == 0) & np.isfinite(np.concatenate([keypoints.points1, keypoints.points2], axis=1)).all(1)
+    names = [name for name, kept in zip(keypoints.names, known.tolist(), strict=True) if kept]
+    return KeypointPairs(keypoints.points1[known], keypoints.points2[known], keypoints.status[known], names)
+
+
+def _shown(pairs: PairList) -> list[str]:
+    """Discrete factors of pairs, without the split and keys."""
+    return [
+        factor.name
+        for factor in pairs.factors.factors
+        if factor.kind != Kind.CONTINUOUS and factor.role == "variation" and factor.name != _SPLIT
+    ]
+
+
+def _groups(pairs: PairList) -> Iterator[tuple[str, Bools]]:
+    """All pairs, and those of each level of a factor."""
+    yield ALL, np.ones(len(pairs), dtype=np.bool_)
+    for name in _shown(pairs):
+        codes = pairs.factors.codes(name)
+        for code, level in enumerate(pairs.factors[name].levels or ()):
+            if (inside := np.asarray(codes == code)).any():
+                yield f"{name} {level}", inside

@@ -1,0 +1,147 @@
+"""What benchmarks with a protocol of their own measure of features, and what their sheets show."""
+
+import csv
+import io
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.arrays import Bools, Reals
+from setsup.datasets import Dataset
+from setsup.experiments.data import image_modality
+
+__all__ = ["ALL", "BenchmarkResults", "Encode", "Example", "Measured", "fetch_rgb"]
+
+Encode = Callable[[npt.NDArray[np.uint8]], npt.NDArray[Any]]
+"""From one image (height, width, 3) uint8 of any size to its features (rows, columns, D)."""
+
+ALL = "all"
+"""The group of everything."""
+
+
+class Measured(NamedTuple):
+    """A number that a benchmark reports.
+
+    Attributes
+    ----------
+    value : str
+        Its name, ``"TITLE: HEAD"``: a table has a title, and a column for each head.
+    group : str
+        What it is of: ``"all"``, or a kind and a name, such as ``"category cat"``.
+    number : float
+        NaN where it is undefined.
+    count : int
+        Number of pairs, points or videos behind it.
+
+    """
+
+    value: str
+    group: str
+    number: float
+    count: int
+
+
+class Example(NamedTuple):
+    """A pair of images for a sheet.
+
+    Attributes
+    ----------
+    views : two (h, w, 3) uint8
+        The images; sizes may differ.
+    maps : two (rows, columns, D) float
+        Their features.
+    points1, points2 : (n, 2) float64
+        Points of image 1, and the places found in image 2, pixels.
+    right : (n,) bool
+        Which of them are right.
+    caption : str
+        What the pair is.
+
+    """
+
+    views: tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
+    maps: tuple[npt.NDArray[Any], npt.NDArray[Any]]
+    points1: Reals
+    points2: Reals
+    right: Bools
+    caption: str
+
+
+def fetch_rgb(dataset: Dataset, row: int) -> npt.NDArray[np.uint8]:
+    """The image of a row, (height, width, 3) uint8; grey ones have three equal channels, and alpha is left out."""
+    name = image_modality(dataset)
+    image = dataset.fetch(row, [name])[name]
+    return np.ascontiguousarray(image.repeat(3, axis=-1) if image.shape[-1] == 1 else image[..., :3], dtype=np.uint8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkResults:
+    """Numbers of encoders on a benchmark.
+
+    Attributes
+    ----------
+    about : mapping of str to JSON value
+        Benchmark, dataset, settings.
+    main : str
+        The value that is shown by groups.
+    measured : mapping of str to sequence of Measured
+        By encoder.
+    weights : mapping of str to str
+        Which weights each encoder has.
+
+    """
+
+    about: Mapping[str, Any]
+    main: str
+    measured: Mapping[str, Sequence[Measured]] = field(default_factory=dict)
+    weights: Mapping[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON values; numbers that are not finite remain floats."""
+        encoders = {
+            encoder: {"weights": self.weights.get(encoder, ""), "values": [one._asdict() for one in found]}
+            for encoder, found in self.measured.items()
+        }
+        return {**self.about, "encoders": encoders}
+
+    def to_csv(self) -> str:
+        """A line for each encoder, value and group, with its count."""
+        lines = io.StringIO()
+        writer = csv.writer(lines, lineterminator="\n")
+        writer.writerow(["encoder", *Measured._fields])
+        for encoder, found in self.measured.items():
+            for one in found:
+                number = "" if math.isnan(one.number) else repr(one.number)
+                writer.writerow([encoder, one.value, one.group, number, one.count])
+        return lines.getvalue()
+
+    def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
+        """Tables for people: of each title a row for each encoder, then the main value by groups."""
+        known = {encoder: {one[:2]: one for one in found} for encoder, found in self.measured.items()}
+        every = [one for found in self.measured.values() for one in found]
+        tables = []
+        for title in dict.fromkeys(one.value.partition(": ")[0] for one in every if one.group == ALL):
+            values = _distinct(one.value for one in every if one.group == ALL and one.value.startswith(f"{title}: "))
+            rows = [[encoder, *(_text(of.get((value, ALL))) for value in values)] for encoder, of in known.items()]
+            tables.append((title, ["encoder", *(value.partition(": ")[2] for value in values)], rows))
+        groups = _distinct(one.group for one in every if one.group != ALL and one.value == self.main)
+        for kind in _distinct(group.partition(" ")[0] for group in groups):
+            rows = []
+            for group in (group for group in groups if group.partition(" ")[0] == kind):
+                found = [of.get((self.main, group)) for of in known.values()]
+                count = next(one.count for one in found if one is not None)
+                rows.append([group.partition(" ")[2], f"{count:,}", *map(_text, found)])
+            tables.append((f"{self.main}, by {kind}", [kind, "count", *known], rows))
+        return tables
+
+
+def _distinct(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(texts))
+
+
+def _text(one: Measured | None) -> str:
+    return "" if one is None or math.isnan(one.number) else f"{one.number:.3f}"

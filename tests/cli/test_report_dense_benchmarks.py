@@ -1,0 +1,116 @@
+"""``setsup report dense`` on benchmarks with protocols of their own."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.refusals import refused
+from tests.true_files import spair_71k as true
+
+pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("lightning", reason="lightning is not installed")
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def spair(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("spair")
+    true.write(folder)
+    return folder
+
+
+@pytest.mark.long("networks")
+def test_encoders_and_their_files(setsup: Run, spair: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("report", "dense", "spair-71k", "--root", spair, "--encoder", "colors", "--encoder", "random")
+    out = tmp_path / "out"
+    found = setsup(*words, "--pairs", 8, "--longest", 80, "--out", out)
+    assert found.code == 0, found.err
+    assert "8 (drawn by --seed) of 36 published pairs of images of the split test" in found.out
+    assert "resized (bicubic) to 80 pixels along their longer side" in found.out
+    assert "PCK bbox, per image: α 0.1, by category" in found.out
+    files = {path.name for path in out.iterdir() if path.is_file()}
+    assert files >= {"index.html", "results.csv", "results.json", "sheet-colors.png", "sheet-random.png"}
+    plain = json.loads((out / "results.json").read_text())
+    assert [plain[key] for key in ("benchmark", "dataset", "pairs", "longest")] == ["keypoints", "spair-71k", 8, 80]
+    values = {(one["value"], one["group"]): one["number"] for one in plain["encoders"]["random"]["values"]}
+    line = next(
+        row
+        for row in csv.DictReader(io.StringIO((out / "results.csv").read_text()))
+        if (row["encoder"], row["value"], row["group"]) == ("random", "PCK img, per point: α 0.15", "all")
+    )
+    assert float(line["number"]) == values["PCK img, per point: α 0.15", "all"]
+    page = (out / "index.html").read_text()
+    assert page.count("data:image/png;base64,") == 2
+    assert "by occlusion" in page
+
+    def fail(*_: object) -> None:
+        raise AssertionError("measured again")
+
+    monkeypatch.setattr("setsup.experiments.evaluations.keypoint_transfer.measure", fail)
+    again = setsup(*words, "--pairs", 8, "--longest", 80, "--out", out, "--json")
+    assert again.code == 0, again.err
+    assert again.json["encoders"] == plain["encoders"]
+    with pytest.raises(AssertionError, match="measured again"):
+        setsup(*words, "--pairs", 8, "--out", out)
+
+
+@pytest.mark.long("networks")
+def test_patches_and_expressions(setsup: Run, spair: Path, tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    config = transformers.Dinov2Config(
+        hidden_size=12, num_hidden_layers=2, num_attention_heads=2, image_size=32, patch_size=8, mlp_ratio=2
+    )
+    folder = tmp_path / "vit"
+    transformers.Dinov2Model(config).save_pretrained(folder)
+    (folder / "preprocessor_config.json").write_text(
+        '{"image_processor_type": "BitImageProcessor", "image_mean": [0.4, 0.5, 0.6], "image_std": [0.2, 0.2, 0.3]}'
+    )
+    words = ("report", "dense", "spair-71k", "--root", spair, "--encoder", f"hf:{folder}", "--json")
+    found = {}
+    for features in ("pixels", "grid"):
+        one = setsup(*words, "--features", features, "--where", "split == 'val' and category != 'car'")
+        assert one.code == 0, one.err
+        assert one.json["pairs"] == 4
+        (values,) = (encoder["values"] for encoder in one.json["encoders"].values())
+        assert {value["group"] for value in values} >= {"all", "category aeroplane", "category chair"}
+        found[features] = values
+    assert found["pixels"] != found["grid"]
+    split = setsup(*words, "--split", "val", "--where", "category != 'car'")
+    assert split.json["encoders"] == {
+        next(iter(split.json["encoders"])): {**next(iter(split.json["encoders"].values()))}
+    }
+    (values,) = (encoder["values"] for encoder in split.json["encoders"].values())
+    assert values == found["pixels"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--queries", 5], "--queries does not apply to spair-71k, which is measured by its own protocol"),
+        (["--scene", "category"], "--scene does not apply to spair-71k"),
+        (["--longest", 0], "--longest must be 1 or more, not 0"),
+        (["--where", "scale == 'huge'"], "huge"),
+    ],
+)
+def test_mistakes_are_one_sentence(setsup: Run, spair: Path, words: list[object], sentence: str) -> None:
+    refused(setsup("report", "dense", "spair-71k", "--root", spair, "--encoder", "colors", *words), sentence)
+
+
+def test_views_of_scenes_have_no_longest(setsup: Run) -> None:
+    found = setsup("report", "dense", "shapes3d-procedural", "--encoder", "colors", "--longest", 99)
+    refused(found, "--longest applies only to benchmarks with their own protocol")
+
+
+def test_pairs_of_keypoints_are_drawn(setsup: Run, spair: Path, tmp_path: Path) -> None:
+    out = tmp_path / "pairs.png"
+    found = setsup("pairs", "spair-71k", "--root", spair, "--draws", 2, "--out", out, "--json")
+    assert found.code == 0, found.err
+    assert found.json["matched_by"] == "its keypoints"
+    assert all(pair["visible"] > 3 and pair["occluded"] == 0 for pair in found.json["pairs"])
+    assert out.stat().st_size > 5000
