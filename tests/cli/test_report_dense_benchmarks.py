@@ -10,12 +10,31 @@ from typing import Any
 import pytest
 
 from tests.cli.refusals import refused
+from tests.cli.test_pixel_matches import METHOD
+from tests.true_files import mnist
 from tests.true_files import spair_71k as true
 
 pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 Run = Callable[..., Any]
+
+SAME = """
+import torch
+
+class Colors(torch.nn.Module):
+    def forward(self, images):
+        # as an image that was resized to multiples of 32 pixels
+        sizes = [max(1, round(side / 32)) * 32 for side in images.shape[2:]]
+        from PIL import Image
+        import numpy as np
+        image = Image.fromarray((images[0] * 255).round().byte().movedim(0, -1).numpy())
+        resized = np.asarray(image.resize((sizes[1], sizes[0]), Image.Resampling.BICUBIC))
+        return torch.from_numpy(resized.copy()).float().movedim(-1, 0)[None]
+
+def build():
+    return Colors()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +106,24 @@ def test_patches_and_expressions(setsup: Run, spair: Path, tmp_path: Path) -> No
     }
     (values,) = (encoder["values"] for encoder in split.json["encoders"].values())
     assert values == found["pixels"]
+
+
+@pytest.mark.long("training")
+def test_runs_are_measured_as_encoders_are(
+    setsup: Run, spair: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run whose features are the colours, of images that it takes in multiples of 32 pixels."""
+    monkeypatch.chdir(tmp_path)
+    mnist.write(tmp_path / "release")
+    (tmp_path / "colors.py").write_text(METHOD)
+    trained = setsup("train", "colors.py", "--out", "maps", "--root", "release", "--accelerator", "cpu")
+    assert trained.code == 0, trained.err
+    (tmp_path / "same.py").write_text(SAME)
+    words = ("report", "dense", "spair-71k", "maps/seed-0", "--preset", "colors.py", "--encoder", "same.py")
+    found = setsup(*words, "--root", spair, "--json", "--where", "split == 'val'")
+    assert found.code == 0, found.err
+    run, same = (encoder["values"] for encoder in found.json["encoders"].values())
+    assert run == same
 
 
 @pytest.mark.parametrize(

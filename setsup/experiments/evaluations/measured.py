@@ -42,7 +42,7 @@ class Measured(NamedTuple):
     value: str
     group: str
     number: float
-    count: int
+    count: int  # type: ignore[assignment]  # instead of the method of tuples
 
 
 class Example(NamedTuple):
