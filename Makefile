@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo "make sample   draw two sets of procedural Shapes3D images with a fixed wall hue"
-	@echo "make test     linters, types, layers, tests, doctests: 4 minutes on two cores, once installed"
+	@echo "make test     linters, types, layers, tests, doctests: 4 minutes on two cores, 5 the first time"
 	@echo "make test-all also the long tests (fuzzing, kills, trainings, wheels, clusters), documentation, benchmarks shrunk"
 	@echo "make smoke    every experiment, shrunk to seconds; subcommands killed 50 times each; more ranks: 40 minutes"
 	@echo "make bench    measure speed against peers and hardware limits, in an environment of its own"
@@ -53,13 +53,14 @@ types: $(STAMPS)/all
 docs: $(STAMPS)/all
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-# two more than there are cores: a test that waits, for a process or a page, leaves its core to another
-PYTEST := $(BIN)/python -m pytest --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 2)) --dist loadfile
+# more processes than cores: a test that waits, for a process or a page, leaves its core to another; the long ones wait more
+CORES := $$(getconf _NPROCESSORS_ONLN)
+PYTEST := $(BIN)/python -m pytest --dist loadfile --numprocesses
 # tests of code of other libraries, which are installed beside the benchmarks; on one core, beside types and docs
 OTHERS := tests/docs/test_other_libraries.py tests/datasets/own/captures/test_pycolmap.py
 
 units: $(STAMPS)/all
-	$(PYTEST) --doctest-modules
+	$(PYTEST) $$(($(CORES) + 1)) --doctest-modules
 
 # mypy uses one core, and the tests wait for processes that they start: together they take less time
 test: $(STAMPS)/all
@@ -77,12 +78,12 @@ types-docs-tests: $(STAMPS)/all
 	@$(MAKE) --no-print-directory types
 	@$(MAKE) --no-print-directory docs
 	-@$(BIN)/python -m pytest --collect-only --quiet >/dev/null # one process compiles the tests, not each of several
-	$(PYTEST) --doctest-modules $(addprefix --ignore=,$(OTHERS)) -m "not smoke"
+	$(PYTEST) $$(($(CORES) + 2)) --doctest-modules $(addprefix --ignore=,$(OTHERS)) -m "not smoke"
 else
 # properties are checked again with random examples, but in CI, where the same commit has the same result
 test-all: test
 	@$(MAKE) --no-print-directory --jobs=2 docs others
-	$(PYTEST) $(addprefix --ignore=,$(OTHERS)) -m "(long or hypothesis) and not smoke" --hypothesis-profile random
+	$(PYTEST) $$(($(CORES) + 2)) $(addprefix --ignore=,$(OTHERS)) -m "(long or hypothesis) and not smoke" --hypothesis-profile random
 endif
 
 smoke: $(STAMPS)/all

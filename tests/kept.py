@@ -42,7 +42,7 @@ def kept(write: Write[P, T]) -> Write[P, T]:
         sources = _cache() / write.__module__ / source_digest(Path(inspect.getfile(write)))
         release = sources / hashlib.sha256(f"{write.__name__} {options}".encode()).hexdigest()[:16]
         if not release.exists():
-            for former in sources.parent.glob("*"):
+            for former in sources.parent.glob("[0-9a-f]" * 16):  # not what another process writes beside its place
                 if former != sources:
                     shutil.rmtree(former, ignore_errors=True)
             _keep(release, lambda files: write(files, *args, **kwargs))

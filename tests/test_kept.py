@@ -54,6 +54,18 @@ def test_it_is_written_once_for_each_option(tmp_path: Path, monkeypatch: pytest.
     assert writer.calls == [1, 2, 1]
 
 
+def test_what_another_process_writes_meanwhile_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cold: Path
+) -> None:
+    writer = module_of(tmp_path, monkeypatch, "first")
+    (cold / "writer" / "tmpabcdef").mkdir(parents=True)
+    (cold / "writer" / "0123456789abcdef").mkdir()
+    (tmp_path / "0").mkdir()
+    writer.write(tmp_path / "0")
+    assert (cold / "writer" / "tmpabcdef").exists()
+    assert not (cold / "writer" / "0123456789abcdef").exists(), "of a writer before a change"
+
+
 def test_a_change_of_what_the_writer_imports_writes_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cold: Path
 ) -> None:

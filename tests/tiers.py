@@ -1,4 +1,8 @@
-"""`make test` says at its end which tests it leaves to `make test-all`."""
+"""Which tests `make test` leaves to `make test-all`, and says so at its end.
+
+Those that are marked; and of tests of single benchmarks and papers, which a change to the toolkit rarely breaks in one
+case only, all cases but the first of each test.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,12 +10,26 @@ from typing import Any
 
 import pytest
 
+ONE_PASS = ("tests/datasets/benchmarks/", "tests/papers/")
+"""Folders of which `make test` runs the first case of each test."""
+
 LEFT_OUT = pytest.StashKey[Counter[str]]()
 """How many long tests of each kind this run leaves to `make test-all`."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[LEFT_OUT] = Counter()
+
+
+@pytest.hookimpl(tryfirst=True)  # before marks are read
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    run = set()
+    for item in items:
+        if not item.nodeid.startswith(ONE_PASS) or item.get_closest_marker("long") or item.get_closest_marker("smoke"):
+            continue
+        if (test := item.nodeid.partition("[")[0]) in run:
+            item.add_marker(pytest.mark.long("other cases of benchmarks and papers"))
+        run.add(test)
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:

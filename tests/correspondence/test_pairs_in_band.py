@@ -251,6 +251,7 @@ def test_pairs_are_functions_of_seed_and_number():
     assert whole.fingerprint != pair_table(recipe, 9, factors=views, overlap=(0.3, 0.8), seed=7).fingerprint
 
 
+@pytest.mark.long("renderings")
 def test_what_was_measured_is_kept_and_read_again(tmp_path, monkeypatch):
     recipe = boards(3)
     wanted = pair_table(recipe, 150, overlap=(0.3, 0.8), candidates=4)

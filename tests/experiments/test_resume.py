@@ -204,13 +204,8 @@ def test_a_run_killed_on_two_threads_is_the_run_that_was_not(tmp_path: Path) -> 
     checked_equal(tmp_path / "killed", open_run(tmp_path / "whole", VALIDATED))
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        pytest.param(signal.SIGINT, id="SIGINT"),
-        pytest.param(signal.SIGTERM, id="SIGTERM", marks=pytest.mark.long("kills and interruptions")),
-    ],
-)
+@pytest.mark.long("kills and interruptions")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 def test_a_run_asked_to_stop_ends_its_step_and_goes_on_there(
     children: Children, whole: Callable[..., Run], tmp_path: Path, number: int
 ) -> None:

@@ -81,7 +81,9 @@ def alive(pid: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("workers", [1, 2, pytest.param(4, marks=pytest.mark.long("worker processes"))])
+@pytest.mark.parametrize(
+    "workers", [2, *(pytest.param(workers, marks=pytest.mark.long("worker processes")) for workers in (1, 4))]
+)
 def test_batches_come_in_the_order_of_the_draws(workers: int) -> None:
     dataset = Pictures()
     loader = setsup.loader(dataset, sets(), workers=workers, start=5, to="numpy")

@@ -93,7 +93,13 @@ def bilinear(texels, u, v, wrap):
 
 
 @pytest.mark.parametrize("name", ["embree", "gl", "pyrender"])
-@pytest.mark.parametrize("shape", [(4, 4), (5, 7), (1, 6), (3, 1), (16, 8)])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (5, 7),
+        *(pytest.param(shape, marks=pytest.mark.long("renderings")) for shape in [(4, 4), (1, 6), (3, 1), (16, 8)]),
+    ],
+)
 def test_every_pixel_has_the_color_of_the_texture_at_its_centre(request, name, shape):
     if name != "embree":
         request.getfixturevalue("gl")
