@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from setsup.checks import check_arguments
-from setsup.errors import DataError, SetsupError, did_you_mean
+from setsup.errors import DataError, SetsupError, close_matches, did_you_mean, suggest
 from setsup.experiments.preset import Preset
 from setsup.experiments.preset_registry import (
     experiment_modules,
@@ -77,10 +77,11 @@ def find_report(name: str, runs: Iterable[Path | str] = ()) -> Report:
                 return find_report(f"{own}:{name}")
             begun = [names for names in (known, presets()) if any(name.startswith(named) for name in names)]
             sought = [name for name in begun[0] if name.startswith(named)] if begun else sorted({*known, *presets()})
-            close = did_you_mean(named, sought)
+            close = close_matches(named, sought)
             raise SetsupError(
-                f"unknown report {named!r}{close} (`setsup report` lists them; for a report of your own, pass its "
-                "file, as in --preset my_method.py)"
+                f"unknown report {named!r}{suggest(close) if close else did_you_mean(named, sorted(known))} (`setsup "
+                "report` lists them; a preset's name works, too; for a report of your own, pass its file, as in "
+                "--preset my_method.py)"
             )
     else:
         path, named = file
