@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import getattr_static
 from typing import Any, Protocol
 
 import numpy as np
@@ -133,8 +134,9 @@ class Keypoints(Protocol):
 
 
 def has_keypoints(dataset: Any) -> bool:
-    """Whether a dataset has keypoints and published pairs."""
-    return hasattr(dataset, "keypoint_pairs") and hasattr(dataset, "published_pairs")
+    """Whether a dataset has keypoints and published pairs; these are not read."""
+    source = dataset.source if isinstance(dataset, Selection) else dataset
+    return hasattr(source, "keypoint_pairs") and getattr_static(source, "published_pairs", None) is not None
 
 
 def listed_pairs(dataset: Dataset) -> PairList:

@@ -21,7 +21,8 @@ from setsup.errors import DataError
 
 __all__ = ["CarriedKeypoints", "carry_keypoints"]
 
-_NUMBERS = 1 << 22  # float64 numbers of a block
+_CELLS = 1 << 21  # numbers of features that are float64 at a time
+_NUMBERS = 1 << 18  # cosines of pixels at a time: few enough to stay in the cache of a core
 _NOTHING = 1e-24  # squared length, relative to the largest one, below which a feature counts as zero
 
 
@@ -80,8 +81,7 @@ def carry_keypoints(
     Notes
     -----
     Products of interpolated features are interpolated products, so features are never interpolated to all pixels: an
-    image of 375 × 500 pixels with 768 numbers would take 1.2 GB in float64. Sums are float64, in blocks of at most
-    32 MiB.
+    image of 375 × 500 pixels with 768 numbers would take 1.2 GB in float64. Sums are float64, in blocks of at most 16 MiB.
 
     Examples
     --------
@@ -156,9 +156,14 @@ def _celled(features: npt.NDArray[Any], points: Reals, size: tuple[int, int]) ->
 
 def _rows(features: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
     """Blocks of rows of a map."""
-    step = max(1, _NUMBERS // (features.shape[1] * features.shape[2]))
+    step = max(1, _CELLS // (features.shape[1] * features.shape[2]))
     for start in range(0, len(features), step):
         yield start, min(start + step, len(features))
+
+
+def _products(part: Reals, queries: Reals) -> Reals:
+    """Products (rows, columns, n) of features (rows, columns, D) with directions (n, D), as one of matrices."""
+    return np.asarray((part.reshape(-1, part.shape[2]) @ queries.T).reshape(*part.shape[:2], len(queries)))
 
 
 def _cosines(products: Reals, squares: Reals, most: float) -> Reals:
@@ -173,7 +178,7 @@ def _cell_cosines(features: npt.NDArray[Any], queries: Reals) -> Iterator[Reals]
     for start, stop in _rows(features):
         part = features[start:stop].astype(np.float64)
         squares = np.einsum("ijd,ijd->ij", part, part)
-        yield _cosines(part @ queries.T, squares, float(squares.max()))
+        yield _cosines(_products(part, queries), squares, float(squares.max()))
 
 
 def _pixel_cosines(features: npt.NDArray[Any], queries: Reals, size: tuple[int, int]) -> Iterator[Reals]:
@@ -184,7 +189,7 @@ def _pixel_cosines(features: npt.NDArray[Any], queries: Reals, size: tuple[int, 
     for start, stop in _rows(features):
         part = features[start:stop].astype(np.float64)
         below = features[np.minimum(np.arange(start, stop) + 1, rows - 1)].astype(np.float64)
-        products[start:stop] = part @ queries.T
+        products[start:stop] = _products(part, queries)
         # of a cell with itself, the next one in its row, below, across, and of the next one with that below
         pairs = (part, part), (part, part[:, after]), (part, below), (part, below[:, after]), (part[:, after], below)
         for number, (one, two) in enumerate(pairs):
