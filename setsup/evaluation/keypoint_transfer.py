@@ -81,7 +81,8 @@ def carry_keypoints(
     Notes
     -----
     Products of interpolated features are interpolated products, so features are never interpolated to all pixels: an
-    image of 375 × 500 pixels with 768 numbers would take 1.2 GB in float64. Sums are float64, in blocks of at most 16 MiB.
+    image of 375 × 500 pixels with 768 numbers would take 1.2 GB in float64. Sums are float64, in blocks of at most
+    16 MiB.
 
     Examples
     --------

@@ -288,8 +288,9 @@ def examples(dataset: Dataset, encode: Encode, task: KeypointTask, features: Fea
         name, scale = next(iter(one.scales.items()))
         right = np.linalg.norm(one.found - one.keypoints.points2, axis=1) <= _RIGHT * scale
         labels = [f"{factor} {chosen.factors.values(factor, number)}" for factor in _shown(chosen)]
-        caption = f"rows {row1} and {row2}: {', '.join(labels)}"
-        caption += f"\nright: within {_RIGHT * scale:.0f} px ({name}, α {_RIGHT:g})"
+        lines = [", ".join([f"rows {row1} and {row2}", *labels[:1]])]
+        lines += [", ".join(labels[at : at + 2]) for at in range(1, len(labels), 2)]
+        caption = "\n".join([*lines, f"right: within {_RIGHT * scale:.0f} px (α {_RIGHT:g}, {name})"])
         views = fetch_rgb(dataset, row1), fetch_rgb(dataset, row2)
         shown.append(Example(views, maps, one.keypoints.points1, one.found, right, caption))
     return shown
