@@ -15,21 +15,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from setsup.arrays import Reals
 from setsup.checks import check_arguments
 from setsup.correspondence import planar
 from setsup.correspondence.homographies import HOMOGRAPHIES, planar_pairs
 from setsup.correspondence.pixel_pairs import PixelPairs
-from setsup.datasets.adapters.fetching import Images, sample_headers
+from setsup.datasets.adapters.fetching import Images
 from setsup.datasets.adapters.image_sources import ImageFiles
 from setsup.datasets.dataset import of_row
 from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
-from setsup.datasets.images import check_size
+from setsup.datasets.images import check_size, header
 from setsup.datasets.own.table import ImageTable
 from setsup.errors import DataError, abbreviate
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.expand_user import expanded
 
-__all__ = ["Photographs", "open_photographs"]
+__all__ = ["Photographs", "open_photographs", "parse_homography"]
 
 _HOMOGRAPHY = re.compile(r"H_1_(\d+)(\.txt)?")
 _VIEW = re.compile(r"[1-9]\d*")
@@ -42,7 +43,7 @@ class Photographs(ImageTable):
     Attributes
     ----------
     pair_factors : tuple of str
-        ``("scene",)``: of what two views agree in.
+        ``("scene",)``: the factors in which two views agree.
 
     """
 
@@ -52,14 +53,44 @@ class Photographs(ImageTable):
         self, name: str, factors: FactorTable, images: Images, matrices: npt.NDArray[np.float64], size: Any
     ) -> None:
         super().__init__(name, factors, images, size)
-        headers = sample_headers(images, len(images))
-        self._sizes = [(header.height, header.width) for header in headers]
-        self._to_view = matrices  # from pixels of the first view of the scene, as photographed
-        if size is not None:
-            self._sizes = [size] * len(headers)
-            self._to_view = planar.compose(
-                matrices, [_fitted(header.height, header.width, *size) for header in headers]
-            )
+        self._matrices = matrices  # from pixels of the first view of the scene, as photographed
+        self._known: dict[int, tuple[int, int]] = {}
+
+    @of_row
+    def homography(self, rows: Sequence[int]) -> Reals:
+        r"""Homography between two rows of the same scene, as they are fetched.
+
+        Parameters
+        ----------
+        rows : (2,) int
+            View 1 and view 2.
+
+        Returns
+        -------
+        (3, 3) float64
+            From pixels (x, y) of view 1 to those of view 2; centres of pixels are integers.
+
+        Raises
+        ------
+        DataError
+            When there are not two rows, or they are of two scenes.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from PIL import Image
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> for view in (1, 2):
+        ...     Image.new("RGB", (8, 6)).save(folder / f"{view}.png")
+        >>> _ = (folder / "H_1_2").write_text("1 0 3\n0 1 0\n0 0 1\n")
+        >>> open_photographs(folder, (3, 4)).homography([0, 1]).tolist()
+        [[1.0, 0.0, 1.5], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+
+        """
+        check_arguments(Photographs.homography, locals(), DataError)
+        row1, row2 = self._pair(rows)
+        matrix = self._to_view(row2) @ np.linalg.inv(self._to_view(row1))
+        return np.asarray(matrix / matrix[2, 2] if matrix[2, 2] > 0 else matrix)
 
     @of_row
     def pixel_pairs(self, rows: Sequence[int], pixels: npt.ArrayLike | None = None) -> PixelPairs:
@@ -84,6 +115,12 @@ class Photographs(ImageTable):
 
         """
         check_arguments(Photographs.pixel_pairs, locals(), DataError)
+        row1, row2 = self._pair(rows)
+        sizes = [self._size or self._photographed(row) for row in (row1, row2)]
+        return planar_pairs(np.eye(3), self.homography([row1, row2]), sizes[0], sizes[0], sizes[1], pixels)
+
+    def _pair(self, rows: Sequence[int]) -> tuple[int, int]:
+        """Two rows of one scene."""
         if len(rows) != 2:
             raise DataError(
                 f"pixels can be paired only between two rows of {self.name}, not {len(rows)}; pass [row, other]"
@@ -93,8 +130,21 @@ class Photographs(ImageTable):
             raise DataError(
                 f"rows {row1} and {row2} of {self.name} show different scenes; draw them with PixelPairSampler"
             )
-        matrix = self._to_view[row2] @ np.linalg.inv(self._to_view[row1])
-        return planar_pairs(np.eye(3), matrix, self._sizes[row1], self._sizes[row1], self._sizes[row2], pixels)
+        return row1, row2
+
+    def _to_view(self, row: int) -> Reals:
+        """Homography from the first view of the scene, as photographed, to a row as it is fetched."""
+        matrix: Reals = self._matrices[row]
+        if self._size is None:
+            return matrix
+        return planar.compose(matrix, _fitted(*self._photographed(row), *self._size))
+
+    def _photographed(self, row: int) -> tuple[int, int]:
+        """Height and width of a photograph in its file, which is read once."""
+        if row not in self._known:
+            found = header(*self._images.take(np.array([row]))[0])
+            self._known[row] = found.height, found.width
+        return self._known[row]
 
 
 def open_photographs(folder: Path | str, size: tuple[int, int] | None = None) -> Photographs:
@@ -203,26 +253,34 @@ def _image(scene: Path, view: int) -> Path:
     return images[0]
 
 
-def _read(path: Path) -> npt.NDArray[np.float64]:
-    """A homography, with the first pixel in front of its horizon."""
+def _read(path: Path) -> Reals:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path} could not be read: {error.strerror or error}; check the file") from error
+    return parse_homography(content, str(path))
+
+
+def parse_homography(content: bytes, label: str) -> Reals:
+    """A homography (3, 3), with the first pixel in front of its horizon, from the text of its file."""
     try:
         matrix = np.array(
-            [line.replace(",", " ").split() for line in path.read_text().split("\n") if line.strip()], float
+            [line.replace(",", " ").split() for line in content.decode().split("\n") if line.strip()], float
         )
-    except (ValueError, OSError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise DataError(
-            f"{path} could not be parsed as 3 × 3 numbers: {error}; write three lines of three numbers"
+            f"{label} could not be parsed as 3 × 3 numbers: {error}; write three lines of three numbers"
         ) from error
     if matrix.shape != (3, 3) or not np.isfinite(matrix).all() or np.linalg.cond(matrix) > 1e14:
         raise DataError(
-            f"{path} must contain a homography, an invertible matrix of 3 × 3 finite numbers, not "
+            f"{label} must contain a homography, an invertible matrix of 3 × 3 finite numbers, not "
             f"{abbreviate(matrix.tolist())}"
         )
     matrix = np.asarray(np.ldexp(matrix, -np.frexp(np.abs(matrix).max())[1]))  # a multiple is the same homography
     return matrix if matrix[2, 2] >= 0 else -matrix
 
 
-def _fitted(height: int, width: int, to_height: int, to_width: int) -> npt.NDArray[np.float64]:
+def _fitted(height: int, width: int, to_height: int, to_width: int) -> Reals:
     """From pixels of an image to those of the one that was made to cover a size, its centre cut out."""
     share = min(height / to_height, width / to_width)
     rows, columns = share * to_height, share * to_width

@@ -77,8 +77,9 @@ class PackedRelease:
         return () if archive is None else prepared_places(archive, self.folder)
 
     def _packed(self, archive: Path, root: Path | str | None) -> DataError:
+        command = "unzip" if archive.suffix.lower() == ".zip" else "tar -xf"
         return DataError(
             f"{self.name}: {archive} is compressed, but its files must be mapped into memory; run "
-            f"{prepare_command(self.name, root)} once to unpack it, or unpack it yourself (tar -xf "
+            f"{prepare_command(self.name, root)} once to unpack it, or unpack it yourself ({command} "
             f"{shlex.quote(archive.name)})"
         )

@@ -1,7 +1,7 @@
 """Arrays of numbers in a pickle, located without unpickling: nothing in the file is imported or called.
 
 A pickle is a program for a stack machine. This module executes its instructions for plain values; for numpy arrays, it
-records only dtype, shape and the position of the elements. Protocols 2 to 4 are supported; other protocols and other
+records only dtype, shape and the position of the elements. Protocols 2 to 5 are supported; other protocols and other
 objects are refused.
 """
 
@@ -10,10 +10,11 @@ import struct
 from collections.abc import Callable
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from setsup.arrays import Array
 from setsup.errors import DamagedFile, DataError
 
 __all__ = ["PickledArray", "read_pickle"]
@@ -21,19 +22,26 @@ __all__ = ["PickledArray", "read_pickle"]
 _TYPE = re.compile(r"[biuf][1-8]")
 _ORDERS = ("<", ">", "|", "=")
 _RECONSTRUCT = ("numpy.core.multiarray _reconstruct", "numpy._core.multiarray _reconstruct")
+_FROM_BUFFER = ("numpy.core.numeric _frombuffer", "numpy._core.numeric _frombuffer")  # of protocol 5
 _LONGEST_LINE = 256
 
 
 class PickledArray:
-    """Position of the elements of an array, in C order: offset in bytes, shape and dtype."""
+    """Position of the elements of an array: offset in bytes, shape, dtype, and their order."""
 
     def __init__(self) -> None:
         # what numpy makes, before the state is known
-        self.start, self.shape, self.dtype = 0, (0,), np.dtype(np.int8)
+        self.start, self.shape, self.dtype, self.order = 0, (0,), np.dtype(np.int8), "C"
 
     start: int
     shape: tuple[int, ...]
     dtype: "np.dtype[Any]"
+    order: Literal["C", "F"]
+
+    def view(self, content: Any) -> Array:
+        """The array, without copying its elements; `content` is the file, as for :func:`read_pickle`."""
+        flat: Array = np.frombuffer(content, self.dtype, prod(self.shape), self.start)
+        return flat.reshape(self.shape, order=self.order)
 
 
 class _Type:
@@ -58,10 +66,10 @@ class _Refused(Exception):
     """A reason."""
 
 
-def read_pickle(content: Any, path: Path) -> Any:
+def read_pickle(content: Any, path: Path, *, fortran: bool = False) -> Any:
     """Read the content of a pickle: dictionaries, lists, tuples, strings, numbers, and arrays as :class:`PickledArray`.
 
-    `content` is the file, as bytes or mapped into memory.
+    `content` is the file, as bytes or mapped into memory. Arrays in Fortran order are refused unless `fortran`.
 
     Raises
     ------
@@ -69,7 +77,7 @@ def read_pickle(content: Any, path: Path) -> Any:
         When the file is not a pickle, is damaged, or contains anything else, such as an array of objects.
 
     """
-    machine = _Machine(content)
+    machine = _Machine(content, fortran)
     try:
         return machine.run()
     except _Refused as error:
@@ -81,8 +89,9 @@ def read_pickle(content: Any, path: Path) -> Any:
 
 
 class _Machine:
-    def __init__(self, content: Any) -> None:
+    def __init__(self, content: Any, fortran: bool) -> None:
         self.content = content
+        self._fortran = fortran
         self.at = 0
         self._stack: list[Any] = []
         self._marks: list[int] = []
@@ -168,6 +177,10 @@ class _Machine:
             self._push(PickledArray())
         elif name == "numpy dtype" and type(arguments) is tuple and arguments and type(arguments[0]) is str:
             self._push(_Type(arguments[0]))
+        elif name in _FROM_BUFFER and type(arguments) is tuple and len(arguments) == 4:
+            content, of, shape, order = arguments
+            self._push(PickledArray())
+            _fill(self._stack[-1], shape, of, order == "F", content, self._fortran)
         else:
             raise _Refused(f"contains a call of {name!r}")
 
@@ -178,7 +191,7 @@ class _Machine:
         if type(made) is _Type:
             made.order = state[1]
         elif type(made) is PickledArray:
-            _fill(made, *state[1:5])
+            _fill(made, *state[1:5], self._fortran)
         else:
             raise TypeError
 
@@ -192,20 +205,20 @@ class _Machine:
         self._push(self._memo[self._number(form)])
 
 
-def _fill(array: PickledArray, shape: Any, of: Any, by_columns: Any, content: Any) -> None:
+def _fill(array: PickledArray, shape: Any, of: Any, by_columns: Any, content: Any, fortran: bool) -> None:
     """Record the state of a numpy array."""
     if type(of) is not _Type or type(shape) is not tuple or not all(type(length) is int for length in shape):
         raise TypeError
     if not _TYPE.fullmatch(of.told):
         raise _Refused(f"contains an array of type {of.told!r}")
-    if by_columns and len(shape) > 1:
+    if by_columns and len(shape) > 1 and not fortran:
         raise _Refused("contains an array in Fortran order; expected C order, as numpy.ascontiguousarray returns")
     if of.order not in _ORDERS or type(content) is not _Bytes or min(shape, default=0) < 0:
         raise ValueError
     dtype = np.dtype(of.order + of.told)
     if prod(shape) * dtype.itemsize != content.length:
         raise ValueError
-    array.start, array.shape, array.dtype = content.start, shape, dtype
+    array.start, array.shape, array.dtype, array.order = content.start, shape, dtype, "F" if by_columns else "C"
 
 
 _STEPS: dict[bytes, Callable[[_Machine], object]] = {
@@ -228,6 +241,7 @@ _STEPS: dict[bytes, Callable[[_Machine], object]] = {
     b"C": lambda machine: machine._bytes("<B"),
     b"B": lambda machine: machine._bytes("<I"),
     b"\x8e": lambda machine: machine._bytes("<Q"),
+    b"\x96": lambda machine: machine._bytes("<Q"),  # a bytearray, of protocol 5
     b"t": lambda machine: machine._push(tuple(machine._marked())),
     b"\x85": lambda machine: machine._push(tuple(machine._popped(1))),
     b"\x86": lambda machine: machine._push(tuple(machine._popped(2))),

@@ -22,8 +22,11 @@ ARRAYS = [
 
 def _restored(value, content):
     if isinstance(value, PickledArray):
+        assert value.order == "C"
         count = int(np.prod(value.shape))
-        return np.frombuffer(content, value.dtype, count, value.start).reshape(value.shape)
+        plain = np.frombuffer(content, value.dtype, count, value.start).reshape(value.shape)
+        assert np.array_equal(value.view(content), plain)
+        return plain
     if isinstance(value, dict):
         return {key: _restored(each, content) for key, each in value.items()}
     return type(value)(_restored(each, content) for each in value) if isinstance(value, list | tuple) else value
@@ -39,7 +42,7 @@ def _same(one, other):
     return type(one) is type(other) and one == other
 
 
-@pytest.mark.parametrize("protocol", [3, 4])
+@pytest.mark.parametrize("protocol", [3, 4, 5])
 def test_what_unpickling_gives(protocol):
     value = {
         "arrays": ARRAYS,
@@ -49,6 +52,17 @@ def test_what_unpickling_gives(protocol):
     }
     content = pickle.dumps(value, protocol)
     assert _same(_restored(read_pickle(content, PATH), content), value)
+
+
+@pytest.mark.parametrize("protocol", [3, 4, 5])
+def test_fortran_order_where_it_is_asked_for(protocol):
+    values = [np.asfortranarray(np.arange(24.0).reshape(2, 3, 4)), np.arange(6).reshape(2, 3), np.arange(4).T]
+    content = pickle.dumps(values, protocol)
+    found = read_pickle(content, PATH, fortran=True)
+    assert [array.order for array in found[:2]] == ["F", "C"]
+    assert all(np.array_equal(array.view(content), value) for array, value in zip(found, values, strict=True))
+    with pytest.raises(DataError, match="Fortran order"):
+        read_pickle(content, PATH)
 
 
 @pytest.mark.parametrize(

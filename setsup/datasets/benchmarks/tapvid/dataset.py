@@ -1,0 +1,226 @@
+"""Videos with tracks of points, as TAP-Vid publishes them: a pickle that is mapped into memory and never unpickled.
+
+Convention
+----------
+A file holds a dictionary of videos by name (DAVIS), or a list of them (RGB-Stacking). A video is a dictionary with
+``video`` (t, h, w, 3) uint8, ``points`` (n, t, 2) floating-point and ``occluded`` (n, t) bool. Points are (x, y) in
+0 … 1 of the frame; times its size, they are raster coordinates, in which 0 is the left edge of the first pixel and
+0.5 its centre [1]_. In setsup, the centre of the first pixel is 0, so half a pixel is subtracted.
+
+References
+----------
+.. [1] C. Doersch et al., "TAP-Vid: a benchmark for tracking any point in a video", NeurIPS 2022 (arXiv 2211.03726),
+   and its published code, https://github.com/google-deepmind/tapnet, ``tapvid/evaluation_datasets.py``.
+
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from setsup.arrays import Array, Bools, Reals, Rows
+from setsup.datasets.adapters.inconsistent import replaced
+from setsup.datasets.adapters.packed_release import PackedRelease
+from setsup.datasets.base import BaseDataset
+from setsup.datasets.dataset import Modality, of_row
+from setsup.datasets.formats.pickled import PickledArray, read_pickle
+from setsup.datasets.images import check_size, parallel
+from setsup.datasets.per_process import per_process
+from setsup.errors import DamagedFile
+from setsup.factors import Factor, FactorTable, Kind
+from setsup.files.disk import need_regular, read_errors
+from setsup.files.mapped import MappedFile, check_mapped
+
+__all__ = ["SIZE", "PointVideos", "VideoTracks", "open_videos", "unpack_videos"]
+
+SIZE = (256, 256)
+"""Height and width at which TAP-Vid is evaluated."""
+
+_CHANNELS = 3
+
+
+class VideoTracks(NamedTuple):
+    """Tracks of the points of one video.
+
+    Attributes
+    ----------
+    points : (n, t, 2) float64
+        Pixels (x, y) of the frames as they are fetched; centres of pixels are integers. Of occluded points, they mean
+        nothing.
+    occluded : (n, t) bool
+        Where a point is hidden, or out of the frame.
+
+    """
+
+    points: Reals
+    occluded: Bools
+
+
+class _Video(NamedTuple):
+    """Where the arrays of a video are."""
+
+    frames: PickledArray
+    points: PickledArray
+    occluded: PickledArray
+
+
+class PointVideos(BaseDataset):
+    """Frames of videos in the order of the file, with tracks of points.
+
+    Factors: ``video`` and ``frame``, a key: the number of the frame in its video, from 0. The only modality is
+    ``image``, uint8 sRGB. Frames are mapped from the file, and stretched to `size` by Pillow's Lanczos filter, as the
+    published evaluation does.
+
+    Parameters
+    ----------
+    name : str
+        Of the dataset.
+    file : Path or str
+        The pickle.
+    size : (height, width), optional
+        Of the frames as they are fetched; as they are stored for None.
+
+    Attributes
+    ----------
+    pair_factors : tuple of str
+        ``("video",)``: the factors in which two frames of a pair agree.
+
+    Raises
+    ------
+    DataError
+        When the file is missing or damaged, or does not have the published content.
+
+    """
+
+    cpu_bound = True
+    pair_factors = ("video",)
+
+    def __init__(self, name: str, file: Path | str, size: tuple[int, int] | None = SIZE) -> None:
+        self.name = name
+        self.file = self._source = Path(file).absolute()
+        self._size = check_size(size)
+        need_regular(self.file)
+        with read_errors(self.file):
+            self._length = self.file.stat().st_size
+            if not self._length:
+                raise DamagedFile(f"{self.file} is empty; expected videos with tracks of points")
+            content = MappedFile.open(self.file)
+        names, self._videos = _find_videos(read_pickle(content, self.file, fortran=True), self.file)
+        for each, video in zip(names, self._videos, strict=True):
+            points, occluded = video.points.view(content), video.occluded.view(content)
+            if not np.isfinite(points[~occluded]).all():
+                raise DamagedFile(f"{self.file}: the video {each} has a visible point that is not finite")
+        lengths = [video.frames.shape[0] for video in self._videos]
+        self._first: Rows = np.cumsum([0, *lengths])
+        columns = {
+            Factor("video", Kind.NOMINAL, tuple(names)): np.repeat(np.arange(len(names)), lengths),
+            Factor("frame", Kind.ORDINAL, tuple(range(max(lengths))), within="video", role="key"): np.concatenate(
+                [np.arange(length) for length in lengths]
+            ),
+        }
+        self.factors = FactorTable(list(columns), {factor.name: column for factor, column in columns.items()})
+        sizes = {video.frames.shape[1:3] for video in self._videos}
+        height, width = self._size or (sizes.pop() if len(sizes) == 1 else (None, None))
+        self.modalities = {"image": Modality((height, width, _CHANNELS), "uint8", color="srgb")}
+
+    @of_row
+    def tracks(self, row: int) -> VideoTracks:
+        """Tracks of all points of the video that a row is a frame of, through all of its frames.
+
+        Parameters
+        ----------
+        row : int
+            Any frame of the video. Column t of the tracks belongs to the row whose factor ``frame`` is t.
+
+        Returns
+        -------
+        VideoTracks
+
+        """
+        video = self._videos[int(np.searchsorted(self._first, row, side="right")) - 1]
+        height, width = self._size or video.frames.shape[1:3]
+        points = video.points.view(self._bytes).astype(np.float64, "C") * [width, height] - 0.5
+        return VideoTracks(points, np.array(video.occluded.view(self._bytes), order="C"))
+
+    def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
+        check_mapped(self._bytes)
+        videos = np.searchsorted(self._first, rows, side="right") - 1
+        frames = rows - self._first[videos]
+        images = parallel(lambda place: self._frame(*place), list(zip(videos.tolist(), frames.tolist(), strict=True)))
+        if out is None:
+            shape = images[0].shape if images else (0, 0, _CHANNELS)
+            out = np.empty((len(rows), *shape), np.uint8)
+        for slot, image in zip(out, images, strict=True):
+            slot[...] = image
+        return out
+
+    def _frame(self, video: int, frame: int) -> Array:
+        return _stretch(self._videos[video].frames.view(self._bytes)[frame], self._size)
+
+    @per_process
+    def _bytes(self) -> Array:
+        with read_errors(self.file):
+            if self.file.stat().st_size != self._length:
+                raise replaced(self.file)
+            return np.frombuffer(MappedFile.open(self.file), np.uint8)
+
+
+def open_videos(name: str, root: Path | str | None, size: tuple[int, int] | None) -> PointVideos:
+    """Open TAP-Vid's ``tapvid-davis`` or ``tapvid-rgb-stacking``."""
+    release = _release(name)
+    members = release.find(root)
+    path = members.path(members.place(release.mapped))
+    if path is None:  # `find` refuses archives
+        raise DamagedFile(f"{members.source} must be unpacked")
+    return PointVideos(name, path, size)
+
+
+def unpack_videos(name: str, root: Path | str | None) -> Path:
+    """Unpack the published archive; returns the folder of the pickle."""
+    return _release(name).unpack(root).source
+
+
+def _release(name: str) -> PackedRelease:
+    stem = name.replace("-", "_")
+    return PackedRelease(name, f"{stem}.zip", f"{stem}_unpacked", {rf"{stem}\.pkl$": f"{stem}.pkl"}, f"{stem}.pkl")
+
+
+def _find_videos(content: Any, path: Path) -> tuple[list[str | int], list[_Video]]:
+    """Names and arrays of the videos, whose shapes have been checked."""
+    if not isinstance(content, dict | list) or not content:
+        raise DamagedFile(
+            f"{path} contains {type(content).__name__}; expected a dictionary or list of videos with tracks of points"
+        )
+    names: list[str | int] = list(content) if isinstance(content, dict) else list(range(len(content)))
+    return names, [_find_video(content[name], f"{path}: the video {name}") for name in names]
+
+
+def _find_video(content: Any, label: str) -> _Video:
+    arrays = [content.get(key) if isinstance(content, dict) else None for key in ("video", "points", "occluded")]
+    shapes = [(each.shape, each.dtype.kind) if isinstance(each, PickledArray) else ((), "") for each in arrays]
+    (frames, pixels), (points, reals), (occluded, flags) = shapes
+    good = (pixels, reals, flags) == ("u", "f", "b") and arrays[0].dtype.itemsize == 1
+    good = good and len(frames) == 4 and frames[3] == _CHANNELS and min(frames) > 0
+    if not (good and len(points) == 3 and points[1:] == (frames[0], 2) and occluded == points[:2]):
+        raise DamagedFile(
+            f"{label} has {_describe(arrays[0])} as video, {_describe(arrays[1])} as points and "
+            f"{_describe(arrays[2])} as occluded; expected uint8 of shape (t, h, w, 3), floating-point numbers of "
+            "shape (n, t, 2) and booleans of shape (n, t)"
+        )
+    return _Video(*arrays)
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, PickledArray):
+        return f"{value.dtype} of shape {value.shape}"
+    return "nothing" if value is None else type(value).__name__
+
+
+def _stretch(image: Array, size: tuple[int, int] | None) -> Array:
+    if size is None or image.shape[:2] == size:
+        return image
+    from PIL import Image
+
+    resized = Image.fromarray(np.ascontiguousarray(image)).resize((size[1], size[0]), Image.Resampling.LANCZOS)
+    return np.asarray(resized)
