@@ -32,6 +32,7 @@ from setsup.correspondence.pixel_pairs import PixelPairs, Status
 from setsup.errors import DataError
 from setsup.evaluation.dense_views import DenseView
 from setsup.evaluation.feature_neighbours import NearestFeatures, nearest_features
+from setsup.evaluation.feature_points import directions
 from setsup.evaluation.pixels import separation, separations
 
 __all__ = [
@@ -172,7 +173,7 @@ def ratio_matches(
     candidates = candidates[view2.has_surface(candidates)]
     if not len(candidates):
         raise DataError("view 2 shows no surface on the grid, so nothing can be matched; leave out the pair of views")
-    found = nearest_features(_directions(view1.flat[view1.cells(chosen.points1)]), _directions(view2.flat[candidates]))
+    found = nearest_features(directions(view1.flat[view1.cells(chosen.points1)]), directions(view2.flat[candidates]))
     nearest, second = (np.maximum(np.square(apart) / 2, 1e-9) for apart in (found.distances, found.second))
     best = np.argsort(nearest / second, kind="stable")[:count]
     kept = NearestFeatures(found.rows[best], found.distances[best], found.second[best])
@@ -306,13 +307,6 @@ def _on_grid(pairs: PixelPairs, view: DenseView, step: int) -> Rows:
     order = np.lexsort((away, cells[rows]))  # stable: of equally near ones the first stays first
     _, first = np.unique(cells[rows][order], return_index=True)
     return np.sort(rows[order[first]])
-
-
-def _directions(features: npt.NDArray[Any]) -> Reals:
-    """Features scaled to length 1; those of zeros stay zero."""
-    reals = features.astype(np.float64)
-    lengths = np.linalg.norm(reals, axis=1, keepdims=True)
-    return np.asarray(reals / np.where(lengths > 0, lengths, 1))
 
 
 def _matches(pairs: PixelPairs, view2: DenseView, cells2: Rows, found: NearestFeatures) -> DenseMatches:

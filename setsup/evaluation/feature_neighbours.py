@@ -13,7 +13,7 @@ import numpy.typing as npt
 from setsup.arrays import Bools, Reals, Rows
 from setsup.errors import DataError
 
-__all__ = ["NEAR", "NearestFeatures", "nearest_features"]
+__all__ = ["NEAR", "NearestFeatures", "mutual_neighbours", "nearest_features"]
 
 NEAR = 1e-5
 """Relative difference of two distances below which a match counts as a near tie."""
@@ -95,6 +95,39 @@ def nearest_features(queries: npt.ArrayLike, candidates: npt.ArrayLike) -> Neare
     tied = copies[rows]
     second[tied] = distances[tied]
     return NearestFeatures(first[rows], distances, second)
+
+
+def mutual_neighbours(first: npt.ArrayLike, second: npt.ArrayLike) -> Rows:
+    """Pairs of features of two sets that are each other's nearest neighbours.
+
+    Parameters
+    ----------
+    first, second : (n, D) and (m, D) float
+        Features; either set may be empty.
+
+    Returns
+    -------
+    (k, 2) int64
+        Rows of the first and of the second set, by the former. Of equally near features, the first row counts.
+
+    Raises
+    ------
+    DataError
+        As of :func:`nearest_features`.
+
+    Examples
+    --------
+    >>> mutual_neighbours([[0.0], [5.0], [9.0]], [[8.0], [0.5], [7.9]]).tolist()
+    [[0, 1], [2, 0]]
+
+    """
+    if not len(np.asarray(first)) or not len(np.asarray(second)):
+        return np.zeros((0, 2), np.int64)
+    there = nearest_features(first, second).rows
+    asked, where = np.unique(there, return_inverse=True)
+    back = nearest_features(np.asarray(second)[asked], first).rows
+    mutual = np.flatnonzero(back[where] == np.arange(len(there)))
+    return np.stack([mutual, there[mutual]], axis=1)
 
 
 def _distinct(features: Reals) -> tuple[Rows, Bools]:

@@ -15,9 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Reals
-from setsup.errors import DataError
+from setsup.errors import DataError, imported
 
-__all__ = ["corner_error", "error_auc", "matching_accuracy"]
+__all__ = ["corner_error", "error_auc", "estimate_homography", "matching_accuracy"]
+
+_FEWEST = 4  # matches that determine a homography
 
 
 def matching_accuracy(errors: Sequence[npt.ArrayLike], thresholds: npt.ArrayLike = range(1, 11)) -> Reals:
@@ -90,6 +92,65 @@ def corner_error(estimated: npt.ArrayLike | None, truth: npt.ArrayLike, size: tu
         raise DataError("the true homography must be finite, and must not move a corner to infinity")
     found = None if estimated is None else _moved(estimated, corners, "estimated")
     return float("inf") if found is None else float(np.linalg.norm(found - wanted, axis=1).mean())
+
+
+def estimate_homography(
+    points1: npt.ArrayLike,
+    points2: npt.ArrayLike,
+    *,
+    threshold: float = 3.0,
+    iterations: int = 2000,
+    confidence: float = 0.995,
+) -> Reals | None:
+    """Estimate the homography between matched points by OpenCV's RANSAC.
+
+    ``cv2.findHomography`` draws four matches at a time, counts the matches whose reprojection error is at most the
+    threshold, and refines the best homography on these. Its random numbers begin with the same state in every call, so
+    equal matches give equal homographies.
+
+    Parameters
+    ----------
+    points1, points2 : (n, 2) float, pixels
+        Matched points of the two images.
+    threshold : float, pixels
+        Largest reprojection error of an inlier.
+    iterations : int
+        Largest number of draws.
+    confidence : float
+        Draws end when one of them had only inliers with this probability.
+
+    Returns
+    -------
+    (3, 3) float64, or None
+        From pixels of the first image to those of the second; None for fewer than four matches, or where they
+        determine none.
+
+    Raises
+    ------
+    DataError
+        When the shapes disagree, or a point is not finite.
+    LibraryError
+        When OpenCV is not installed.
+
+    Examples
+    --------
+    >>> points = np.array([[0, 0], [9, 0], [0, 7], [9, 7], [4, 3]])
+    >>> estimate_homography(points, points + [3, 4]).round(6).tolist()
+    [[1.0, 0.0, 3.0], [0.0, 1.0, 4.0], [0.0, 0.0, 1.0]]
+
+    """
+    cv2 = imported("cv2", "opencv")
+    source, target = np.asarray(points1, np.float64), np.asarray(points2, np.float64)
+    if source.ndim != 2 or source.shape[1:] != (2,) or source.shape != target.shape:
+        raise DataError(f"points1 and points2 must have the same shape (n, 2), not {source.shape} and {target.shape}")
+    if not (np.isfinite(source).all() and np.isfinite(target).all()):
+        raise DataError("matched points must be finite; leave out matches of unknown places")
+    if len(source) < _FEWEST:
+        return None
+    found, _ = cv2.findHomography(
+        source, target, cv2.RANSAC, threshold, maxIters=iterations, confidence=confidence
+    )
+    return None if found is None else np.asarray(found, np.float64)
 
 
 def error_auc(errors: npt.ArrayLike, thresholds: npt.ArrayLike = (1.0, 3.0, 5.0)) -> Reals:

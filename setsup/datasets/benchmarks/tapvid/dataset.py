@@ -125,7 +125,7 @@ class PointVideos(BaseDataset):
         self.modalities = {"image": Modality((height, width, _CHANNELS), "uint8", color="srgb")}
 
     @of_row
-    def tracks(self, row: int) -> VideoTracks:
+    def video_tracks(self, row: int) -> VideoTracks:
         """Tracks of all points of the video that a row is a frame of, through all of its frames.
 
         Parameters

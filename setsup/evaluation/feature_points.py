@@ -1,0 +1,138 @@
+"""Features at points of an image, from a map of its cells: at given points, and on a grid."""
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.arrays import Reals, Rows
+from setsup.checks import check_integer
+from setsup.errors import DataError
+from setsup.evaluation.dense_views import DenseView
+
+__all__ = ["Between", "FeaturePoints", "directions", "features_at", "grid_features"]
+
+Between = Literal["pixels", "grid"]
+"""Interpolate maps bilinearly, or take the cell in which a point lies."""
+
+
+class FeaturePoints(NamedTuple):
+    """Points of an image with their features.
+
+    Attributes
+    ----------
+    points : (n, 2) float64
+        Pixels (x, y).
+    directions : (n, D) float64
+        Features scaled to length 1, whose products are cosines; those of zeros stay zero.
+
+    """
+
+    points: Reals
+    directions: Reals
+
+
+def grid_features(features: npt.NDArray[Any], size: tuple[int, int], between: Between, step: int = 4) -> FeaturePoints:
+    """Features on a grid over an image.
+
+    Parameters
+    ----------
+    features : (rows, columns, D) float
+        Map whose cells divide the image evenly: of its pixels, or of patches.
+    size : (height, width)
+        Of the image.
+    between : {"pixels", "grid"}
+        ``pixels``: at every `step`-th pixel in x and y, from ``step // 2`` on, between the centres of coarser cells by
+        bilinear interpolation. ``grid``: cells that are coarser than pixels, at their centres.
+    step : int
+        Pixels.
+
+    Returns
+    -------
+    FeaturePoints
+        Row after row.
+
+    Raises
+    ------
+    DataError
+        When shapes do not fit, or a feature is not finite.
+
+    Examples
+    --------
+    >>> maps = np.random.default_rng(0).normal(size=(2, 3, 8))
+    >>> grid_features(maps, (28, 42), "grid").points.tolist()[:2]
+    [[6.5, 6.5], [20.5, 6.5]]
+    >>> grid_features(maps, (28, 42), "pixels", 14).points.tolist()[:2]
+    [[7.0, 7.0], [21.0, 7.0]]
+
+    """
+    check_integer(step, "step, the distance of grid points in pixels,", DataError, 1)
+    view = DenseView(features, size)
+    if between == "grid" and view.features.shape[:2] != view.size:
+        cells = view.grid(step)
+        return FeaturePoints(view.centres(cells), directions(view.flat[cells]))
+    height, width = view.size
+    y, x = (np.arange(min(step // 2, length - 1), length, step) for length in (height, width))
+    points = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2).astype(np.float64)
+    return FeaturePoints(points, features_at(features, size, points, between))
+
+
+def features_at(
+    features: npt.NDArray[Any], size: tuple[int, int], points: npt.ArrayLike, between: Between
+) -> Reals:
+    """Features at points of an image, scaled to length 1.
+
+    Parameters
+    ----------
+    features : (rows, columns, D) float
+        Map whose cells divide the image evenly.
+    size : (height, width)
+        Of the image.
+    points : (n, 2) float
+        Pixels (x, y); those beyond the outermost centres of cells count as these.
+    between : {"pixels", "grid"}
+        Interpolated bilinearly between the centres of cells, or of the cell in which a point lies.
+
+    Returns
+    -------
+    (n, D) float64
+
+    Raises
+    ------
+    DataError
+        When shapes do not fit, or a feature or point is not finite.
+
+    Examples
+    --------
+    >>> features_at(np.array([[[0.0, 1.0], [1.0, 0.0]]]), (2, 4), [[1.5, 0.5]], "pixels").round(3).tolist()
+    [[0.707, 0.707]]
+
+    """
+    view = DenseView(features, size)
+    places = np.asarray(points, np.float64)
+    if places.ndim != 2 or places.shape[1] != 2 or not np.isfinite(places).all():
+        raise DataError(f"points must be finite and of shape (n, 2), not of shape {places.shape}")
+    if between == "grid":
+        return directions(view.flat[view.cells(places)])
+    rows, columns = view.features.shape[:2]
+    left, right, across = _between(places[:, 0], columns, view.size[1])
+    upper, lower, down = _between(places[:, 1], rows, view.size[0])
+    corners = [view.features[row, column].astype(np.float64) for row in (upper, lower) for column in (left, right)]
+    weights = [one * two for one in (1 - down, down) for two in (1 - across, across)]
+    return directions(np.asarray(sum(part * weight[:, None] for part, weight in zip(corners, weights, strict=True))))
+
+
+def _between(places: Reals, cells: int, pixels: int) -> tuple[Rows, Rows, Reals]:
+    """For places along an axis the cells before and after, and the share of the latter; clamped at the ends."""
+    at = ((places + 0.5) * cells / pixels - 0.5).clip(0, cells - 1)
+    before = np.floor(at).astype(np.int64)
+    return before, np.minimum(before + 1, cells - 1), at - before
+
+
+def directions(features: npt.NDArray[Any]) -> Reals:
+    """Scale features (n, D) to length 1, so that products are cosines; those of zeros stay zero."""
+    reals = features.astype(np.float64)
+    if not np.isfinite(reals).all():
+        raise DataError("features must be finite; check the network that computed them")
+    lengths = np.linalg.norm(reals, axis=1, keepdims=True)
+    return np.asarray(reals / np.where(lengths > 0, lengths, 1))

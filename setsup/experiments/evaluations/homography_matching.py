@@ -1,0 +1,331 @@
+"""Features matched between photographs with homographies: MMA and estimated homographies, as on HPatches.
+
+Published protocols detect keypoints; this one matches the cells of a grid, so that it measures features alone. Each
+image is resized to a shorter side of 480 pixels for the encoder. Errors of matches are in pixels of the images as they
+are fetched, those of homographies in pixels of the resized ones.
+
+References
+----------
+.. [1] M. Dusmanu et al., "D2-Net: a trainable CNN for joint description and detection of local features", CVPR 2019
+   (arXiv 1905.03561), section 5.1, and its published ``hpatches_sequences``: image 1 against images 2 to 6, mutual
+   nearest neighbours, MMA per pair and then over pairs.
+.. [2] J. Sun, Z. Shen, Y. Wang, H. Bao, X. Zhou, "LoFTR: detector-free local feature matching with transformers", CVPR
+   2021 (arXiv 2104.00680), section 4.1: shorter side 480, corner error, area under its cumulative curve.
+
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.arrays import Reals, Rows
+from setsup.correspondence import planar
+from setsup.datasets import Dataset
+from setsup.errors import DataError
+from setsup.evaluation.feature_neighbours import mutual_neighbours
+from setsup.evaluation.feature_points import Between, grid_features
+from setsup.evaluation.planes import corner_error, error_auc, estimate_homography, matching_accuracy
+from setsup.experiments.evaluations.measured import ALL, Encode, Example, Measured, fetch_rgb
+from setsup.random import permute, stream_key
+
+__all__ = [
+    "MAIN",
+    "METHOD",
+    "HomographyTask",
+    "PlaneMatches",
+    "choose",
+    "describe",
+    "examples",
+    "match_planes",
+    "measure",
+    "score",
+]
+
+METHOD = 1
+"""Version of the measure: results of another one are measured again."""
+MAIN = "MMA: 3 px"
+"""What is shown by groups."""
+
+_SIDE = 480  # pixels of the shorter side, for the encoder
+_RANSAC = {"threshold": 3.0, "iterations": 2000, "confidence": 0.995}
+_MATCHES = tuple(range(1, 11))  # limits of errors of matches, pixels
+_CORNERS = (1.0, 3.0, 5.0)  # limits of corner errors, pixels
+_RIGHT = 3.0  # pixels of an error that is right on a sheet
+_CHANGE = "change"  # the factor of groups
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HomographyTask:
+    """The pairs of images that are measured.
+
+    Attributes
+    ----------
+    rows : (n, 2) int64
+        View 1 of a scene, and another view of it; pairs of a scene follow each other.
+    groups : sequence of str
+        Group of each pair besides ``all``, such as ``"change viewpoint"``; empty where there are none.
+    total : int
+        Number of pairs that they were drawn from.
+    step : int
+        Distance of grid points, pixels of the resized images.
+
+    """
+
+    rows: Rows
+    groups: Sequence[str]
+    total: int
+    step: int
+
+    def __len__(self) -> int:
+        """Count the pairs."""
+        return len(self.rows)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the numbers depend on, as JSON values."""
+        return {"pairs": self.rows.tolist(), "groups": list(self.groups), "step": self.step}
+
+
+class PlaneMatches(NamedTuple):
+    """Matches of a pair of images.
+
+    Attributes
+    ----------
+    points1, points2 : (m, 2) float64
+        Matched points, pixels (x, y) of the images as they are fetched.
+    errors : (m,) float64
+        Distance of the second from where the true homography maps the first, in the same pixels; infinite beyond the
+        horizon.
+    corner : float
+        Corner error of the homography that RANSAC estimates, pixels of the resized images; infinite where it fails.
+
+    """
+
+    points1: Reals
+    points2: Reals
+    errors: Reals
+    corner: float
+
+
+def choose(
+    dataset: Dataset, *, most: int | None, seed: int, where: str | None = None, step: int = 4
+) -> HomographyTask:
+    """Choose pairs of images: the first view of each scene with each of its other views.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Photographs with homographies.
+    most : int, optional
+        Draw at most so many pairs by the seed; all by default.
+    seed : int
+        Of the draw.
+    where : str, optional
+        Expression over the factors that the rows of both views satisfy.
+    step : int
+        Distance of grid points, pixels of the resized images.
+
+    Returns
+    -------
+    HomographyTask
+
+    Raises
+    ------
+    DataError, FactorError
+        When no pair is left, or the expression names no factor.
+
+    """
+    table = dataset.factors
+    rows = np.arange(len(table)) if where is None else table.rows(where)
+    scenes, views = (np.asarray(table.codes(name, rows), np.int64) for name in ("scene", "view"))
+    order = np.lexsort((views, scenes))
+    starts = np.flatnonzero(np.diff(scenes[order], prepend=-1))
+    first = np.repeat(rows[order][starts], np.diff(starts, append=len(order)))
+    pairs = np.stack([first, rows[order]], axis=1)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    if not len(pairs):
+        raise DataError(f"no pair of views of a scene of {dataset.name} is left; choose more rows")
+    total = len(pairs)
+    if most is not None and most < total:
+        pairs = pairs[np.sort(permute(stream_key(seed, "pairs of views"), total, np.arange(most)))]
+    groups = []
+    if _CHANGE in table.names:
+        groups = [f"{_CHANGE} {value}" for value in table.values(_CHANGE, pairs[:, 0]).tolist()]
+    return HomographyTask(pairs, groups, total, step)
+
+
+def describe(task: HomographyTask, features: Between) -> list[str]:
+    """Lines of the report."""
+    drawn = f"{len(task):,}" if len(task) == task.total else f"{len(task):,} (drawn by --seed) of {task.total:,}"
+    grid = f"every {task.step} pixels" if features == "pixels" else "the centers of cells"
+    return [
+        f"{drawn} pairs of images, the first of each scene with another one, resized to a shorter side of {_SIDE} "
+        f"pixels; matches are mutual nearest neighbours by cosine among grid points: {grid}",
+        "MMA: share of a pair's matches whose error is within a number of pixels of the original images, mean over "
+        "pairs; a pair without matches counts as 0",
+        f"homography: by OpenCV's RANSAC (threshold {_RANSAC['threshold']:g} px, at most {_RANSAC['iterations']:,} "
+        f"iterations, confidence {_RANSAC['confidence']:g}); accuracy: share of pairs whose mean error of the four "
+        "corners is within a number of pixels of the resized images; AUC: area under its cumulative curve",
+    ]
+
+
+def match_planes(
+    dataset: Any, encode: Encode, task: HomographyTask, features: Between
+) -> Iterator[tuple[PlaneMatches, tuple[npt.NDArray[Any], npt.NDArray[Any]]]]:
+    """Match pairs of images, one at a time, with the maps of the resized images.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Photographs with homographies.
+    encode : callable
+        Features of an image.
+    task : HomographyTask
+        From :func:`choose`.
+    features : {"pixels", "grid"}
+        As of :func:`setsup.evaluation.feature_points.grid_features`.
+
+    Yields
+    ------
+    PlaneMatches, and (rows, columns, D) maps of both images
+
+    """
+    known: tuple[int, Any] = -1, None
+    for row1, row2 in task.rows.tolist():
+        if known[0] != row1:
+            known = row1, _encoded(dataset, row1, encode, features, task.step)
+        map1, grid1, to_small1, size1 = known[1]
+        map2, grid2, to_small2, _ = _encoded(dataset, row2, encode, features, task.step)
+        pairs = mutual_neighbours(grid1.directions, grid2.directions)
+        small1, small2 = grid1.points[pairs[:, 0]], grid2.points[pairs[:, 1]]
+        truth = dataset.homography([row1, row2])
+        small = planar.compose(np.linalg.inv(to_small1), truth, to_small2)
+        points1, points2 = (
+            planar.carried(points, np.linalg.inv(matrix)) for points, matrix in ((small1, to_small1), (small2, to_small2))
+        )
+        apart = np.linalg.norm(planar.carried(points1, truth) - points2, axis=1)
+        corner = corner_error(estimate_homography(small1, small2, **_RANSAC), small, size1)
+        yield PlaneMatches(points1, points2, np.where(np.isnan(apart), np.inf, apart), corner), (map1, map2)
+
+
+def measure(
+    dataset: Dataset,
+    encode: Encode,
+    task: HomographyTask,
+    features: Between = "pixels",
+    on_part: Callable[[], Any] | None = None,
+) -> list[Measured]:
+    """Measure matching accuracy and estimated homographies of features.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Photographs with homographies.
+    encode : callable
+        Features of an image.
+    task : HomographyTask
+        From :func:`choose`.
+    features : {"pixels", "grid"}
+        Match every so many pixels, between which maps are interpolated, or the cells of the maps.
+    on_part : callable, optional
+        Called after each pair.
+
+    Returns
+    -------
+    list of Measured
+        As :func:`score` returns them.
+
+    Raises
+    ------
+    DataError
+        When a feature is not finite.
+    LibraryError
+        When OpenCV is not installed.
+
+    """
+    found = []
+    for one, _ in match_planes(dataset, encode, task, features):
+        found.append((one.errors, one.corner))
+        if on_part is not None:
+            on_part()
+    return score([errors for errors, _ in found], [corner for _, corner in found], task.groups)
+
+
+def score(errors: Sequence[Reals], corners: Sequence[float], groups: Sequence[str] = ()) -> list[Measured]:
+    """MMA [1]_, and accuracy and AUC of homographies [2]_, of all pairs and of groups of them.
+
+    Parameters
+    ----------
+    errors : sequence of (m,) float
+        Errors of the matches of each pair, pixels.
+    corners : sequence of float
+        Corner error of each pair, pixels.
+    groups : sequence of str, optional
+        Group of each pair.
+
+    Returns
+    -------
+    list of Measured
+        Values ``"MMA: 1 px"`` to ``"MMA: 10 px"``, ``"homography accuracy: 1 px"`` and ``"homography AUC: 1 px"``, 3
+        and 5 px, and ``"matches: per pair"``, with the number of pairs.
+
+    Examples
+    --------
+    >>> found = score([np.array([0.5, 2.0]), np.array([])], [0.8, np.inf])
+    >>> [(one.value, one.number) for one in found[:2]]
+    [('MMA: 1 px', 0.25), ('MMA: 2 px', 0.5)]
+
+    """
+    ends, measured = np.asarray(corners, np.float64), []
+    for group in (ALL, *sorted(set(groups))):
+        inside = [number for number in range(len(errors)) if group == ALL or groups[number] == group]
+        accuracy = matching_accuracy([errors[number] for number in inside], _MATCHES)
+        values = {f"MMA: {limit} px": share for limit, share in zip(_MATCHES, accuracy.tolist(), strict=True)}
+        for limit in _CORNERS:
+            values[f"homography accuracy: {limit:g} px"] = float((ends[inside] <= limit).mean())
+        for limit, area in zip(_CORNERS, error_auc(ends[inside], _CORNERS).tolist(), strict=True):
+            values[f"homography AUC: {limit:g} px"] = area
+        values["matches: per pair"] = float(np.mean([len(errors[number]) for number in inside]))
+        measured += [Measured(value, group, number, len(inside)) for value, number in values.items()]
+    return measured
+
+
+def examples(dataset: Dataset, encode: Encode, task: HomographyTask, features: Between, count: int) -> list[Example]:
+    """Pairs for a sheet, spread over the list; right: within 3 px."""
+    numbers = np.unique(np.linspace(0, len(task) - 1, min(count, len(task))).round().astype(np.int64))
+    chosen = HomographyTask(task.rows[numbers], [], len(numbers), task.step)
+    shown = []
+    for (row1, row2), (one, maps) in zip(
+        chosen.rows.tolist(), match_planes(dataset, encode, chosen, features), strict=True
+    ):
+        right = one.errors <= _RIGHT
+        name = dataset.factors.values("scene", [row1])[0]
+        views = dataset.factors.values("view", [row1, row2]).tolist()
+        caption = (
+            f"{name}, images {views[0]} and {views[1]}: {len(right):,} matches, {right.mean() if len(right) else 0:.0%} "
+            f"within {_RIGHT:g} px\ncorner error {one.corner:.1f} px of the image resized to {_SIDE} px"
+        )
+        shown.append(
+            Example((fetch_rgb(dataset, row1), fetch_rgb(dataset, row2)), maps, one.points1, one.points2, right, caption)
+        )
+    return shown
+
+
+def _encoded(dataset: Any, row: int, encode: Encode, features: Between, step: int) -> tuple[Any, Any, Reals, Any]:
+    """Map and grid of the resized image of a row, the matrix from pixels of the row to its pixels, and its size."""
+    image = fetch_rgb(dataset, row)
+    height, width = image.shape[:2]
+    scale = _SIDE / min(height, width)
+    size = round(height * scale), round(width * scale)
+    features_map = np.asarray(encode(_resized(image, size)))
+    grid = grid_features(features_map, size, features, step)
+    return features_map, grid, planar.resize(height, width, *size), size
+
+
+def _resized(image: npt.NDArray[np.uint8], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
+    from PIL import Image
+
+    return np.asarray(Image.fromarray(image).resize((size[1], size[0]), Image.Resampling.BICUBIC))
