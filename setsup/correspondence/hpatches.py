@@ -25,7 +25,9 @@ from pathlib import Path
 
 import numpy as np
 
-from setsup.correspondence.photographs import Photographs, parse_homography
+from setsup.arrays import Reals
+from setsup.correspondence.homography_files import parse_homography
+from setsup.correspondence.photographs import Photographs
 from setsup.datasets.adapters.factor_columns import nominal, table_of
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.images import check_size
@@ -68,8 +70,8 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     Returns
     -------
     Photographs
-        With the methods :meth:`~setsup.correspondence.Photographs.homography` and
-        :meth:`~setsup.correspondence.Photographs.pixel_pairs`.
+        With the methods :meth:`~setsup.correspondence.photographs.Photographs.homography` and
+        :meth:`~setsup.correspondence.photographs.Photographs.pixel_pairs`.
 
     Raises
     ------
@@ -105,7 +107,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     return Photographs(_NAME, table, MemberImages(members, places), np.stack(matrices), size)
 
 
-def _homography(members: MemberIndex, name: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def _homography(members: MemberIndex, name: str) -> Reals:
     place = members.place(name)
     return parse_homography(members.read(place, _LONGEST), members.label(place))
 

@@ -19,6 +19,7 @@ from setsup.arrays import Reals
 from setsup.checks import check_arguments
 from setsup.correspondence import planar
 from setsup.correspondence.homographies import HOMOGRAPHIES, planar_pairs
+from setsup.correspondence.homography_files import parse_homography
 from setsup.correspondence.pixel_pairs import PixelPairs
 from setsup.datasets.adapters.fetching import Images
 from setsup.datasets.adapters.image_sources import ImageFiles
@@ -26,11 +27,11 @@ from setsup.datasets.dataset import of_row
 from setsup.datasets.formats.image_formats import KNOWN_ENDINGS
 from setsup.datasets.images import check_size, header
 from setsup.datasets.own.table import ImageTable
-from setsup.errors import DataError, abbreviate
+from setsup.errors import DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.expand_user import expanded
 
-__all__ = ["Photographs", "open_photographs", "parse_homography"]
+__all__ = ["Photographs", "open_photographs"]
 
 _HOMOGRAPHY = re.compile(r"H_1_(\d+)(\.txt)?")
 _VIEW = re.compile(r"[1-9]\d*")
@@ -259,25 +260,6 @@ def _read(path: Path) -> Reals:
     except OSError as error:
         raise DataError(f"{path} could not be read: {error.strerror or error}; check the file") from error
     return parse_homography(content, str(path))
-
-
-def parse_homography(content: bytes, label: str) -> Reals:
-    """A homography (3, 3), with the first pixel in front of its horizon, from the text of its file."""
-    try:
-        matrix = np.array(
-            [line.replace(",", " ").split() for line in content.decode().split("\n") if line.strip()], float
-        )
-    except ValueError as error:
-        raise DataError(
-            f"{label} could not be parsed as 3 × 3 numbers: {error}; write three lines of three numbers"
-        ) from error
-    if matrix.shape != (3, 3) or not np.isfinite(matrix).all() or np.linalg.cond(matrix) > 1e14:
-        raise DataError(
-            f"{label} must contain a homography, an invertible matrix of 3 × 3 finite numbers, not "
-            f"{abbreviate(matrix.tolist())}"
-        )
-    matrix = np.asarray(np.ldexp(matrix, -np.frexp(np.abs(matrix).max())[1]))  # a multiple is the same homography
-    return matrix if matrix[2, 2] >= 0 else -matrix
 
 
 def _fitted(height: int, width: int, to_height: int, to_width: int) -> Reals:

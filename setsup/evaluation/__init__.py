@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         visible_matches,
     )
     from setsup.evaluation.dense_views import DenseView
-    from setsup.evaluation.feature_neighbours import NearestFeatures, nearest_features
+    from setsup.evaluation.feature_neighbours import NearestFeatures, mutual_neighbours, nearest_features
     from setsup.evaluation.information import Information, noise_scale
     from setsup.evaluation.invariance import DeepProbes, deep_probes, landmark_error
     from setsup.evaluation.keypoint_transfer import CarriedKeypoints, carry_keypoints
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from setsup.evaluation.pair_statistics import ViewInformation, donsker_varadhan, view_information
     from setsup.evaluation.paired import PairedTest, paired_tests
     from setsup.evaluation.pixels import NearestPixels, edge_pixels, mutual_pixels, nearest_pixels, separation
-    from setsup.evaluation.planes import corner_error, error_auc, matching_accuracy
+    from setsup.evaluation.planes import corner_error, error_auc, estimate_homography, matching_accuracy
     from setsup.evaluation.point_tracks import TrackQueries, TrackScores, track_queries, track_scores
     from setsup.evaluation.probe_bound import ProbeInformation, probe_information
     from setsup.evaluation.probes import Classified, Regressed, logistic_probe, ridge_probe
@@ -117,6 +117,7 @@ __all__ = [
     "edge_pixels",
     "edge_separations",
     "error_auc",
+    "estimate_homography",
     "explicitness",
     "factor_vae",
     "group_accuracy",
@@ -136,6 +137,7 @@ __all__ = [
     "mine",
     "modularity",
     "mutual_matches",
+    "mutual_neighbours",
     "mutual_pixels",
     "nearest",
     "nearest_features",
@@ -183,7 +185,7 @@ if not TYPE_CHECKING:
             "visible_matches",
         ),
         "dense_views": ("DenseView",),
-        "feature_neighbours": ("NearestFeatures", "nearest_features"),
+        "feature_neighbours": ("NearestFeatures", "mutual_neighbours", "nearest_features"),
         "information": ("Information", "noise_scale"),
         "keypoint_transfer": ("CarriedKeypoints", "carry_keypoints"),
         "keypoints": ("KeypointAccuracy", "keypoint_accuracy", "keypoint_extent"),
@@ -202,7 +204,7 @@ if not TYPE_CHECKING:
             "orbit_distances",
             "peak_signal_to_noise",
         ),
-        "planes": ("corner_error", "error_auc", "matching_accuracy"),
+        "planes": ("corner_error", "error_auc", "estimate_homography", "matching_accuracy"),
         "point_tracks": ("TrackQueries", "TrackScores", "track_queries", "track_scores"),
         "probe_bound": ("ProbeInformation", "probe_information"),
         "probes": ("Classified", "Regressed", "logistic_probe", "ridge_probe"),

@@ -77,9 +77,7 @@ def grid_features(features: npt.NDArray[Any], size: tuple[int, int], between: Be
     return FeaturePoints(points, features_at(features, size, points, between))
 
 
-def features_at(
-    features: npt.NDArray[Any], size: tuple[int, int], points: npt.ArrayLike, between: Between
-) -> Reals:
+def features_at(features: npt.NDArray[Any], size: tuple[int, int], points: npt.ArrayLike, between: Between) -> Reals:
     """Features at points of an image, scaled to length 1.
 
     Parameters

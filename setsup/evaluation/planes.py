@@ -135,7 +135,7 @@ def estimate_homography(
     Examples
     --------
     >>> points = np.array([[0, 0], [9, 0], [0, 7], [9, 7], [4, 3]])
-    >>> estimate_homography(points, points + [3, 4]).round(6).tolist()
+    >>> (estimate_homography(points, points + [3, 4]).round(6) + 0.0).tolist()
     [[1.0, 0.0, 3.0], [0.0, 1.0, 4.0], [0.0, 0.0, 1.0]]
 
     """
@@ -147,9 +147,7 @@ def estimate_homography(
         raise DataError("matched points must be finite; leave out matches of unknown places")
     if len(source) < _FEWEST:
         return None
-    found, _ = cv2.findHomography(
-        source, target, cv2.RANSAC, threshold, maxIters=iterations, confidence=confidence
-    )
+    found, _ = cv2.findHomography(source, target, cv2.RANSAC, threshold, maxIters=iterations, confidence=confidence)
     return None if found is None else np.asarray(found, np.float64)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from setsup.errors import DataError
-from setsup.evaluation.feature_neighbours import nearest_features
+from setsup.evaluation.feature_neighbours import mutual_neighbours, nearest_features
 
 
 def by_loops(queries: np.ndarray, candidates: np.ndarray) -> tuple[list[int], list[float], list[float]]:
@@ -84,3 +84,20 @@ def test_what_does_not_fit_is_refused() -> None:
         nearest_features(np.zeros((2, 3)), np.zeros((0, 3)))
     with pytest.raises(DataError, match="candidates must contain only finite values"):
         nearest_features(np.zeros((2, 3)), [[np.inf, 0, 0]])
+
+
+@pytest.mark.parametrize("case", range(10))
+def test_mutual_neighbours_by_loops(case: int) -> None:
+    dice = np.random.default_rng(case)
+    first, second = (np.round(dice.normal(size=(int(dice.integers(1, 30)), 2)) * 3) for _ in range(2))  # many ties
+
+    def nearest(query: np.ndarray, candidates: np.ndarray) -> int:
+        return min(range(len(candidates)), key=lambda row: (((query - candidates[row]) ** 2).sum(), row))
+
+    expected = []
+    for row, feature in enumerate(first):
+        there = nearest(feature, second)
+        if nearest(second[there], first) == row:
+            expected.append([row, there])
+    assert mutual_neighbours(first, second).tolist() == expected
+    assert mutual_neighbours(first, np.zeros((0, 2))).shape == (0, 2)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from setsup.errors import DataError
-from setsup.evaluation import corner_error, error_auc, matching_accuracy
+from setsup.evaluation import corner_error, error_auc, estimate_homography, matching_accuracy
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -70,3 +70,28 @@ def test_mistakes() -> None:
     for errors, limits in (([], [1.0]), ([np.nan], [1.0]), ([1.0], [0.0])):
         with pytest.raises(DataError, match="errors must be one or more"):
             error_auc(errors, limits)
+
+
+def test_a_homography_is_estimated_from_matches_with_outliers() -> None:
+    cv2 = pytest.importorskip("cv2")
+    dice = np.random.default_rng(0)
+    for _ in range(5):
+        truth = np.eye(3) + dice.normal(0, [[0.1], [0.1], [1e-4]], (3, 3))
+        points = dice.uniform(0, 480, (200, 2))
+        moved = cv2.perspectiveTransform(points[None], truth)[0]
+        moved[:80] = dice.uniform(0, 480, (80, 2))
+        found = estimate_homography(points, moved)
+        assert corner_error(found, truth, (480, 480)) < 1e-3
+        cv2.setRNGSeed(int(dice.integers(1 << 20)))  # OpenCV's own state does not matter
+        assert np.array_equal(estimate_homography(points, moved), found)
+
+
+def test_no_homography_of_too_few_matches() -> None:
+    pytest.importorskip("cv2")
+    assert estimate_homography(np.zeros((0, 2)), np.zeros((0, 2))) is None
+    assert estimate_homography(np.eye(2), np.eye(2)) is None
+    assert estimate_homography([[0, 0]] * 5, [[0, 0]] * 5) is None
+    with pytest.raises(DataError, match=r"must have the same shape \(n, 2\), not \(2, 2\) and \(3, 2\)"):
+        estimate_homography(np.eye(2), np.zeros((3, 2)))
+    with pytest.raises(DataError, match="matched points must be finite"):
+        estimate_homography([[0, np.nan]], [[0, 0]])

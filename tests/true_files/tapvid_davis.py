@@ -23,10 +23,10 @@ def places(video: str) -> np.ndarray:
 def frame(video: str, number: int) -> np.ndarray:
     """A disc with a pattern before stripes, and a post that hides it in the middle of the frame."""
     _, height, width = VIDEOS[video]
-    image = Image.new("RGB", (width, height), (70, 110 + 8 * len(video), 150))
+    image = Image.new("RGB", (width, height), (70, 110 + 8 * (len(video) % 5), 150))
     pen = ImageDraw.Draw(image)
     for left in range(-height, width, 12):
-        pen.line((left, height, left + height, 0), fill=(110, 150, 120 + 9 * len(video)), width=4)
+        pen.line((left, height, left + height, 0), fill=(110, 150, 120 + 9 * (len(video) % 5)), width=4)
     x, y = places(video)[number] * (width, height)
     pen.ellipse((x - 11, y - 11, x + 11, y + 11), fill=(225, 190, 60))
     for turn, color in enumerate(((200, 30, 40), (30, 60, 170), (20, 130, 60), (250, 250, 245))):

@@ -110,9 +110,7 @@ class PlaneMatches(NamedTuple):
     corner: float
 
 
-def choose(
-    dataset: Dataset, *, most: int | None, seed: int, where: str | None = None, step: int = 4
-) -> HomographyTask:
+def choose(dataset: Dataset, *, most: int | None, seed: int, where: str | None = None, step: int = 4) -> HomographyTask:
     """Choose pairs of images: the first view of each scene with each of its other views.
 
     Parameters
@@ -204,7 +202,8 @@ def match_planes(
         truth = dataset.homography([row1, row2])
         small = planar.compose(np.linalg.inv(to_small1), truth, to_small2)
         points1, points2 = (
-            planar.carried(points, np.linalg.inv(matrix)) for points, matrix in ((small1, to_small1), (small2, to_small2))
+            planar.carried(points, np.linalg.inv(matrix))
+            for points, matrix in ((small1, to_small1), (small2, to_small2))
         )
         apart = np.linalg.norm(planar.carried(points1, truth) - points2, axis=1)
         corner = corner_error(estimate_homography(small1, small2, **_RANSAC), small, size1)
@@ -304,12 +303,15 @@ def examples(dataset: Dataset, encode: Encode, task: HomographyTask, features: B
         right = one.errors <= _RIGHT
         name = dataset.factors.values("scene", [row1])[0]
         views = dataset.factors.values("view", [row1, row2]).tolist()
+        share = float(right.mean()) if len(right) else 0.0
         caption = (
-            f"{name}, images {views[0]} and {views[1]}: {len(right):,} matches, {right.mean() if len(right) else 0:.0%} "
-            f"within {_RIGHT:g} px\ncorner error {one.corner:.1f} px of the image resized to {_SIDE} px"
+            f"{name}, images {views[0]} and {views[1]}: {len(right):,} matches, {share:.0%} within {_RIGHT:g} px\n"
+            f"corner error {one.corner:.1f} px of the image resized to {_SIDE} px"
         )
         shown.append(
-            Example((fetch_rgb(dataset, row1), fetch_rgb(dataset, row2)), maps, one.points1, one.points2, right, caption)
+            Example(
+                (fetch_rgb(dataset, row1), fetch_rgb(dataset, row2)), maps, one.points1, one.points2, right, caption
+            )
         )
     return shown
 

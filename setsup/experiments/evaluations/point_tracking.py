@@ -153,12 +153,12 @@ def describe(task: TrackingTask, features: Between) -> list[str]:
     grid = f"every {task.step} pixels" if features == "pixels" else "the centers of cells"
     return [
         f"{drawn} videos; a point is found in each frame at the largest cosine of features among grid points: {grid}; "
-        f"it counts as occluded where the largest cosine back in the frame of the query is more than {_CYCLE:g} px from "
-        "it",
+        f"it counts as occluded where the largest cosine back in the frame of the query is more than {_CYCLE:g} px "
+        "from it",
         f"pixels are those of frames of {_SIDE:g} × {_SIDE:g}; means over videos",
-        "OA: share of right flags of occlusion; δ: share of visible points less than 1, 2, 4, 8 and 16 px away, mean of "
-        "the five; AJ: mean of the five Jaccard indices; queries: in the first visible frame (first), or in every fifth "
-        "frame (strided)",
+        "OA: share of right flags of occlusion; δ: share of visible points less than 1, 2, 4, 8 and 16 px away, mean "
+        "of the five; AJ: mean of the five Jaccard indices; queries: in the first visible frame (first), or in every "
+        "fifth frame (strided)",
     ]
 
 

@@ -14,21 +14,25 @@ References
 
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from setsup.arrays import Array, Bools, Reals, Rows
+from setsup.checks import check_arguments
 from setsup.datasets.adapters.inconsistent import replaced
 from setsup.datasets.adapters.packed_release import PackedRelease
 from setsup.datasets.base import BaseDataset
 from setsup.datasets.dataset import Modality, of_row
 from setsup.datasets.formats.pickled import PickledArray, read_pickle
 from setsup.datasets.images import check_size, parallel
+from setsup.datasets.keypoint_pairs import KeypointPairs
 from setsup.datasets.per_process import per_process
-from setsup.errors import DamagedFile
+from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
+from setsup.files.archives.members import MemberIndex
 from setsup.files.disk import need_regular, read_errors
 from setsup.files.mapped import MappedFile, check_mapped
 
@@ -138,15 +142,54 @@ class PointVideos(BaseDataset):
         VideoTracks
 
         """
-        video = self._videos[int(np.searchsorted(self._first, row, side="right")) - 1]
+        video = self._videos[int(self._places(np.array(row))[0])]
         height, width = self._size or video.frames.shape[1:3]
         points = video.points.view(self._bytes).astype(np.float64, "C") * [width, height] - 0.5
         return VideoTracks(points, np.array(video.occluded.view(self._bytes), order="C"))
 
+    @of_row
+    def keypoint_pairs(self, rows: Sequence[int]) -> KeypointPairs:
+        """Points that a frame shows, and where another frame of the same video has them.
+
+        Parameters
+        ----------
+        rows : (2,) int
+            Frame 1 and frame 2.
+
+        Returns
+        -------
+        KeypointPairs
+            One for each point that is visible in frame 1, VISIBLE (0) or OCCLUDED (1) in frame 2; TAP-Vid also calls a
+            point occluded that is out of the frame.
+
+        Raises
+        ------
+        DataError
+            When there are not two rows, or they are of two videos.
+
+        """
+        check_arguments(PointVideos.keypoint_pairs, locals(), DataError)
+        if len(rows) != 2:
+            raise DataError(f"points are paired between two rows of {self.name}, not {len(rows)}; pass [row, other]")
+        videos, frames = self._places(np.asarray(rows, np.int64))
+        if videos[0] != videos[1]:
+            raise DataError(
+                f"rows {rows[0]} and {rows[1]} of {self.name} are of different videos; draw them with PixelPairSampler"
+            )
+        tracks = self.video_tracks(int(rows[0]))
+        shown = np.flatnonzero(~tracks.occluded[:, frames[0]])
+        hidden = tracks.occluded[shown, frames[1]].astype(np.uint8)
+        names = [f"point {number}" for number in shown.tolist()]
+        return KeypointPairs(tracks.points[shown, frames[0]], tracks.points[shown, frames[1]], hidden, names)
+
+    def _places(self, rows: Rows) -> tuple[Rows, Rows]:
+        """Video of each row, and frame in it."""
+        videos = np.searchsorted(self._first, rows, side="right") - 1
+        return videos, rows - self._first[videos]
+
     def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
         check_mapped(self._bytes)
-        videos = np.searchsorted(self._first, rows, side="right") - 1
-        frames = rows - self._first[videos]
+        videos, frames = self._places(rows)
         images = parallel(lambda place: self._frame(*place), list(zip(videos.tolist(), frames.tolist(), strict=True)))
         if out is None:
             shape = images[0].shape if images else (0, 0, _CHANNELS)
@@ -168,17 +211,20 @@ class PointVideos(BaseDataset):
 
 def open_videos(name: str, root: Path | str | None, size: tuple[int, int] | None) -> PointVideos:
     """Open TAP-Vid's ``tapvid-davis`` or ``tapvid-rgb-stacking``."""
-    release = _release(name)
-    members = release.find(root)
-    path = members.path(members.place(release.mapped))
-    if path is None:  # `find` refuses archives
-        raise DamagedFile(f"{members.source} must be unpacked")
-    return PointVideos(name, path, size)
+    return PointVideos(name, _pickle(_release(name).find(root)), size)
 
 
 def unpack_videos(name: str, root: Path | str | None) -> Path:
     """Unpack the published archive; returns the folder of the pickle."""
-    return _release(name).unpack(root).source
+    return _pickle(_release(name).unpack(root)).parent
+
+
+def _pickle(members: MemberIndex) -> Path:
+    places, _ = members.matching(r"tapvid_(?:davis|rgb_stacking)\.pkl")
+    path = members.path(int(places[0]))
+    if path is None:
+        raise DataError(f"{members.source} is an archive, but its files must be mapped into memory; unpack it")
+    return path
 
 
 def _release(name: str) -> PackedRelease:

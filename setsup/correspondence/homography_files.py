@@ -1,0 +1,27 @@
+"""Homographies in text files, as HPatches publishes them."""
+
+import numpy as np
+
+from setsup.arrays import Reals
+from setsup.errors import DataError, abbreviate
+
+__all__ = ["parse_homography"]
+
+
+def parse_homography(content: bytes, label: str) -> Reals:
+    """A homography (3, 3), with the first pixel in front of its horizon, from the text of its file."""
+    try:
+        matrix = np.array(
+            [line.replace(",", " ").split() for line in content.decode().split("\n") if line.strip()], float
+        )
+    except ValueError as error:
+        raise DataError(
+            f"{label} could not be parsed as 3 × 3 numbers: {error}; write three lines of three numbers"
+        ) from error
+    if matrix.shape != (3, 3) or not np.isfinite(matrix).all() or np.linalg.cond(matrix) > 1e14:
+        raise DataError(
+            f"{label} must contain a homography, an invertible matrix of 3 × 3 finite numbers, not "
+            f"{abbreviate(matrix.tolist())}"
+        )
+    matrix = np.asarray(np.ldexp(matrix, -np.frexp(np.abs(matrix).max())[1]))  # a multiple is the same homography
+    return matrix if matrix[2, 2] >= 0 else -matrix
