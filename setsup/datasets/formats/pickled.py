@@ -191,7 +191,8 @@ class _Machine:
         if type(made) is _Type:
             made.order = state[1]
         elif type(made) is PickledArray:
-            _fill(made, *state[1:5], self._fortran)
+            shape, of, by_columns, content = state[1:5]
+            _fill(made, shape, of, by_columns, content, self._fortran)
         else:
             raise TypeError
 

@@ -50,7 +50,7 @@ MAIN = "MMA: 3 px"
 """What is shown by groups."""
 
 _SIDE = 480  # pixels of the shorter side, for the encoder
-_RANSAC = {"threshold": 3.0, "iterations": 2000, "confidence": 0.995}
+_THRESHOLD, _ITERATIONS, _CONFIDENCE = 3.0, 2000, 0.995  # of RANSAC; OpenCV's defaults
 _MATCHES = tuple(range(1, 11))  # limits of errors of matches, pixels
 _CORNERS = (1.0, 3.0, 5.0)  # limits of corner errors, pixels
 _RIGHT = 3.0  # pixels of an error that is right on a sheet
@@ -164,8 +164,8 @@ def describe(task: HomographyTask, features: Between) -> list[str]:
         f"pixels; matches are mutual nearest neighbours by cosine among grid points: {grid}",
         "MMA: share of a pair's matches whose error is within a number of pixels of the original images, mean over "
         "pairs; a pair without matches counts as 0",
-        f"homography: by OpenCV's RANSAC (threshold {_RANSAC['threshold']:g} px, at most {_RANSAC['iterations']:,} "
-        f"iterations, confidence {_RANSAC['confidence']:g}); accuracy: share of pairs whose mean error of the four "
+        f"homography: by OpenCV's RANSAC (threshold {_THRESHOLD:g} px, at most {_ITERATIONS:,} iterations, "
+        f"confidence {_CONFIDENCE:g}); accuracy: share of pairs whose mean error of the four "
         "corners is within a number of pixels of the resized images; AUC: area under its cumulative curve",
     ]
 
@@ -206,7 +206,10 @@ def match_planes(
             for points, matrix in ((small1, to_small1), (small2, to_small2))
         )
         apart = np.linalg.norm(planar.carried(points1, truth) - points2, axis=1)
-        corner = corner_error(estimate_homography(small1, small2, **_RANSAC), small, size1)
+        estimated = estimate_homography(
+            small1, small2, threshold=_THRESHOLD, iterations=_ITERATIONS, confidence=_CONFIDENCE
+        )
+        corner = corner_error(estimated, small, size1)
         yield PlaneMatches(points1, points2, np.where(np.isnan(apart), np.inf, apart), corner), (map1, map2)
 
 

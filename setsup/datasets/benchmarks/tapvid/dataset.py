@@ -16,7 +16,7 @@ References
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -238,23 +238,34 @@ def _find_videos(content: Any, path: Path) -> tuple[list[str | int], list[_Video
         raise DamagedFile(
             f"{path} contains {type(content).__name__}; expected a dictionary or list of videos with tracks of points"
         )
-    names: list[str | int] = list(content) if isinstance(content, dict) else list(range(len(content)))
-    return names, [_find_video(content[name], f"{path}: the video {name}") for name in names]
+    named: dict[str | int, Any] = dict(content) if isinstance(content, dict) else dict(enumerate(content))
+    return list(named), [_find_video(one, f"{path}: the video {name}") for name, one in named.items()]
 
 
 def _find_video(content: Any, label: str) -> _Video:
-    arrays = [content.get(key) if isinstance(content, dict) else None for key in ("video", "points", "occluded")]
-    shapes = [(each.shape, each.dtype.kind) if isinstance(each, PickledArray) else ((), "") for each in arrays]
-    (frames, pixels), (points, reals), (occluded, flags) = shapes
-    good = (pixels, reals, flags) == ("u", "f", "b") and arrays[0].dtype.itemsize == 1
-    good = good and len(frames) == 4 and frames[3] == _CHANNELS and min(frames) > 0
-    if not (good and len(points) == 3 and points[1:] == (frames[0], 2) and occluded == points[:2]):
-        raise DamagedFile(
-            f"{label} has {_describe(arrays[0])} as video, {_describe(arrays[1])} as points and "
-            f"{_describe(arrays[2])} as occluded; expected uint8 of shape (t, h, w, 3), floating-point numbers of "
-            "shape (n, t, 2) and booleans of shape (n, t)"
-        )
-    return _Video(*arrays)
+    frames, points, occluded = (
+        content.get(key) if isinstance(content, dict) else None for key in ("video", "points", "occluded")
+    )
+    if (
+        _is_array(frames, "u", 4)
+        and _is_array(points, "f", 3)
+        and _is_array(occluded, "b", 2)
+        and frames.dtype.itemsize == 1
+        and frames.shape[3] == _CHANNELS
+        and min(frames.shape) > 0
+        and points.shape == (*occluded.shape, 2)
+        and occluded.shape[1] == frames.shape[0]
+    ):
+        return _Video(frames, points, occluded)
+    raise DamagedFile(
+        f"{label} has {_describe(frames)} as video, {_describe(points)} as points and {_describe(occluded)} as "
+        "occluded; expected uint8 of shape (t, h, w, 3), floating-point numbers of shape (n, t, 2) and booleans of "
+        "shape (n, t)"
+    )
+
+
+def _is_array(value: Any, kind: str, axes: int) -> TypeGuard[PickledArray]:
+    return isinstance(value, PickledArray) and value.dtype.kind == kind and len(value.shape) == axes
 
 
 def _describe(value: Any) -> str:
