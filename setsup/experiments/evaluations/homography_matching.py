@@ -39,6 +39,7 @@ __all__ = [
     "choose",
     "describe",
     "examples",
+    "main_value",
     "match_planes",
     "measure",
     "score",
@@ -293,6 +294,11 @@ def score(errors: Sequence[Reals], corners: Sequence[float], groups: Sequence[st
         values["matches: per pair"] = float(np.mean([len(errors[number]) for number in inside]))
         measured += [Measured(value, group, number, len(inside)) for value, number in values.items()]
     return measured
+
+
+def main_value(measured: Sequence[Measured]) -> str:
+    """The value that is shown by groups."""
+    return MAIN
 
 
 def examples(dataset: Dataset, encode: Encode, task: HomographyTask, features: Between, count: int) -> list[Example]:

@@ -34,6 +34,7 @@ __all__ = [
     "choose",
     "describe",
     "examples",
+    "main_value",
     "measure",
     "score",
     "track_video",
@@ -327,6 +328,11 @@ def score(scores: dict[str, list[TrackScores]], names: Sequence[str]) -> list[Me
                 for value, number in table.items()
             ]
     return measured
+
+
+def main_value(measured: Sequence[Measured]) -> str:
+    """The value that is shown by groups."""
+    return MAIN
 
 
 def examples(dataset: Dataset, encode: Encode, task: TrackingTask, features: Between, count: int) -> list[Example]:
