@@ -38,7 +38,9 @@ stored matches, its scenes, its depth or its method `pixel_pairs`. Two protocols
 pixel is matched to the nearest feature of all pixels of view 2; the table shows the share of matches within a number
 of pixels of the true place, and of centimetres of the true point. ratio: of a grid of pixels with a surface, visible
 or not, the best matches by the ratio test count, as in probe3d. Benchmarks with a protocol of their own are measured by
-it: published pairs of images with keypoints (SPair-71k, PF-PASCAL, PF-WILLOW) by PCK. Examples: `setsup report dense
+it: published pairs of images with keypoints (SPair-71k, PF-PASCAL, PF-WILLOW) by PCK; photographs with homographies
+(HPatches) by mean matching accuracy and estimated homographies; videos with tracks of points (TAP-Vid) by AJ, δ and
+occlusion accuracy. Examples: `setsup report dense
 rooms-test runs/pixels/rooms-small/seed-0 --encoder hf:facebook/dinov2-small --encoder daisy --encoder colors --out
 dense`, `setsup report dense spair-71k --encoder hf:facebook/dinov2-small --longest 840`."""
 
@@ -90,7 +92,10 @@ class Options(Common):
     pairs: Annotated[
         int | None,
         declared(
-            "N", "Maximum number of pairs, drawn by the seed.", "200; all published ones of a benchmark", alias="-n"
+            "N",
+            "Maximum number of pairs (of videos with tracks: of videos), drawn by the seed.",
+            "200; all of a benchmark",
+            alias="-n",
         ),
     ] = None
     longest: Annotated[
@@ -106,7 +111,9 @@ class Options(Common):
         Literal["pixels", "grid"],
         declared("pixels|grid", "Interpolate features of patches to pixels, or match patches at their centres."),
     ] = "pixels"
-    step: Annotated[int, declared("N", "Distance in pixels of the grid of the protocol ratio.")] = 4
+    step: Annotated[
+        int, declared("N", "Distance in pixels of the grid of the protocol ratio, and of HPatches and TAP-Vid.")
+    ] = 4
     overlaps: Annotated[
         Path | None, declared("FILE", "File written by `setsup overlap`; recall is also shown by bins of the overlap.")
     ] = None
@@ -144,7 +151,7 @@ def run(options: Options) -> int:
     image_modality(dataset)  # raises what is wrong, before anything is computed
     benchmark = find_benchmark(dataset)
     if benchmark is not None:
-        refuse_options(options, dataset)
+        refuse_options(options, dataset, benchmark)
         return _run_benchmark(options, dataset, benchmark)
     if options.longest is not None:
         raise DataError(f"--longest applies only to benchmarks with their own protocol, not to {dataset.name}")

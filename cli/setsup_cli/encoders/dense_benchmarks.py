@@ -22,6 +22,14 @@ def _has_keypoints(dataset: Any) -> bool:
     return has_keypoints(dataset)
 
 
+def _has_homographies(dataset: Any) -> bool:
+    return hasattr(dataset, "homography") and {"scene", "view"} <= set(dataset.factors.names)
+
+
+def _has_tracks(dataset: Any) -> bool:
+    return hasattr(dataset, "video_tracks") and {"video", "frame"} <= set(dataset.factors.names)
+
+
 @dataclass(frozen=True, slots=True)
 class Benchmark:
     """A kind of benchmark.
@@ -39,6 +47,8 @@ class Benchmark:
         What is measured one after the other.
     grid : bool
         Whether ``encode`` returns features of patches in any case, since the module interpolates them itself.
+    step : bool
+        Whether ``choose`` takes the distance of grid points.
 
     """
 
@@ -47,13 +57,18 @@ class Benchmark:
     module: str
     unit: str
     grid: bool = False
+    step: bool = False
 
     def load(self) -> Any:
         """Import the module."""
         return import_module(f"setsup.experiments.evaluations.{self.module}")
 
 
-BENCHMARKS = (Benchmark("keypoints", _has_keypoints, "keypoint_transfer", "pair", grid=True),)
+BENCHMARKS = (
+    Benchmark("keypoints", _has_keypoints, "keypoint_transfer", "pair", grid=True),
+    Benchmark("planes", _has_homographies, "homography_matching", "pair", grid=True, step=True),
+    Benchmark("tracks", _has_tracks, "point_tracking", "video", grid=True, step=True),
+)
 """Kinds of benchmarks; the first one that fits a dataset counts."""
 
 _VIEWS_ONLY = {"scene": None, "spread": None, "queries": "1024", "step": 4, "overlaps": None}
@@ -64,9 +79,11 @@ def find_benchmark(dataset: "Dataset") -> Benchmark | None:
     return next((benchmark for benchmark in BENCHMARKS if benchmark.fits(dataset)), None)
 
 
-def refuse_options(options: Any, dataset: "Dataset") -> None:
+def refuse_options(options: Any, dataset: "Dataset", benchmark: Benchmark) -> None:
     """Refuse options that a benchmark's protocol does not have."""
     for name, default in _VIEWS_ONLY.items():
+        if benchmark.step and name == "step":
+            continue
         if getattr(options, name) != default:
             raise DataError(
                 f"--{name} does not apply to {dataset.name}, which is measured by its own protocol; leave out --{name}"
@@ -91,7 +108,8 @@ def measure_benchmark(options: Any, dataset: "Dataset", benchmark: Benchmark) ->
 
     module = benchmark.load()
     with advised_for_command({"where": "--where"}):
-        task = module.choose(dataset, most=options.pairs, seed=options.seed, where=options.where)
+        grid_step = {"step": options.step} if benchmark.step else {}
+        task = module.choose(dataset, most=options.pairs, seed=options.seed, where=options.where, **grid_step)
     grid = benchmark.grid or options.features == "grid"
     encoders = list(open_pixel_encoders(options, dataset, grid=grid))  # all, before anything is measured
     data = {"dataset": dataset.name, "table": dataset.factors.fingerprint, **task.about}

@@ -308,25 +308,22 @@ def score(scores: dict[str, list[TrackScores]], names: Sequence[str]) -> list[Me
     Returns
     -------
     list of Measured
-        Values ``"queries first: AJ"``, ``"queries first: δ"``, ``"queries first: OA"``, and ``"queries first: δ 1 px"``
-        and ``"queries first: Jaccard 1 px"`` to 16 px; the same of ``strided``. Counts are videos for the group
+        Values ``"queries first: AJ"``, ``"queries first: δ"``, ``"queries first: OA"``, ``"queries first, δ: 1 px"``
+        and ``"queries first, Jaccard: 1 px"`` to 16 px; the same of ``strided``. Counts are videos for the group
         ``"all"``, and points for those such as ``"video goat"``. Videos where a value is undefined are left out of its
         mean.
 
     """
     measured = []
     for mode, found in scores.items():
-        tables = [_values(one) for one in found]
+        tables = [_values(f"queries {mode}", one) for one in found]
         for value in tables[0] if tables else ():
             numbers = np.array([table[value] for table in tables])
             known = ~np.isnan(numbers)
             mean = float(numbers[known].mean()) if known.any() else float("nan")
-            measured.append(Measured(f"queries {mode}: {value}", ALL, mean, int(known.sum())))
+            measured.append(Measured(value, ALL, mean, int(known.sum())))
         for name, one, table in zip(names, found, tables, strict=True):
-            measured += [
-                Measured(f"queries {mode}: {value}", f"video {name}", number, one.points)
-                for value, number in table.items()
-            ]
+            measured += [Measured(value, f"video {name}", number, one.points) for value, number in table.items()]
     return measured
 
 
@@ -383,8 +380,9 @@ def _nearest(queries: npt.NDArray[Any], candidates: npt.NDArray[Any]) -> Rows:
     return np.asarray((products >= products.max(axis=1, keepdims=True) - _EQUAL).argmax(axis=1))
 
 
-def _values(one: TrackScores) -> dict[str, float]:
+def _values(title: str, one: TrackScores) -> dict[str, float]:
     values = {"AJ": one.average_jaccard, "δ": one.average_within, "OA": one.occlusion_accuracy}
+    found = {f"{title}: {name}": number for name, number in values.items()}
     for name, shares in (("δ", one.within), ("Jaccard", one.jaccard)):
-        values |= {f"{name} {limit} px": share for limit, share in zip(_LIMITS, shares.tolist(), strict=True)}
-    return values
+        found |= {f"{title}, {name}: {limit} px": share for limit, share in zip(_LIMITS, shares.tolist(), strict=True)}
+    return found
