@@ -40,9 +40,9 @@ of pixels of the true place, and of centimetres of the true point. ratio: of a g
 or not, the best matches by the ratio test count, as in probe3d. Benchmarks with a protocol of their own are measured by
 it: published pairs of images with keypoints (SPair-71k, PF-PASCAL, PF-WILLOW) by PCK; photographs with homographies
 (HPatches) by mean matching accuracy and estimated homographies; videos with tracks of points (TAP-Vid) by AJ, δ and
-occlusion accuracy. Examples: `setsup report dense
-rooms-test runs/pixels/rooms-small/seed-0 --encoder hf:facebook/dinov2-small --encoder daisy --encoder colors --out
-dense`, `setsup report dense spair-71k --encoder hf:facebook/dinov2-small --longest 840`."""
+occlusion accuracy. Examples: `setsup report dense rooms-test runs/pixels/rooms-small/seed-0 --encoder
+hf:facebook/dinov2-small --encoder daisy --encoder colors --out dense`, `setsup report dense spair-71k --encoder
+hf:facebook/dinov2-small --longest 840`."""
 
 _FORMS = (
     "Encoder of pixels: hf:NAME (in the cache of the Hugging Face hub), hf:./FOLDER or timm:NAME, also with layers, as "
