@@ -127,14 +127,16 @@ def test_a_tiny_transformer_at_its_patches(setsup: Run, views: Path, tmp_path: P
 
 
 @pytest.mark.long("networks")
-def test_photographs_of_planes_have_neither_metres_nor_angles(setsup: Run, homographies: Path) -> None:
-    found = setsup("report", "dense", homographies, "--encoder", "colors", "--step", 2, "--json")
+def test_photographs_of_planes_are_measured_as_hpatches_is(setsup: Run, homographies: Path) -> None:
+    pytest.importorskip("cv2")
+    found = setsup("report", "dense", homographies, "--encoder", "colors", "--step", 12, "--json")
     assert found.code == 0, found.err
-    (values,) = (encoder["values"] for encoder in found.json["encoders"].values())
-    assert found.json["pairs"][0]["angle"] is None
-    assert values["visible: within 1 px"]["mean"] > 0.95
-    assert values["visible: within 2 cm"]["mean"] is None
-    assert values["visible: within 1 px"]["scenes"] == 2
+    assert (found.json["benchmark"], found.json["pairs"]) == ("planes", 2)
+    (encoder,) = found.json["encoders"].values()
+    values = {(one["value"], one["group"]): one["number"] for one in encoder["values"]}
+    assert {group for _, group in values} == {"all"}
+    assert values["MMA: 1 px", "all"] > 0.9
+    assert values["homography accuracy: 1 px", "all"] == 1
 
 
 @pytest.mark.parametrize(

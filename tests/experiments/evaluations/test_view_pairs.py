@@ -8,6 +8,8 @@ import pytest
 pytest.importorskip("embreex")
 pytest.importorskip("scipy")
 
+from PIL import Image
+
 import setsup
 from setsup.correspondence import PixelPairs, RenderedPairs, Status, pair_table
 from setsup.evaluation.pixels import edge_pixels
@@ -149,3 +151,18 @@ def test_values_of_a_pair_are_those_of_loops(case: int) -> None:
         areas.append(sum((a > b) + (a == b) / 2 for a in true for b in other) / (len(true) * len(other)))
     assert values["edges"] == [pytest.approx(max(max(area, 1 - area) for area in areas))]
     assert values["ratio: matches"] == [20.0]
+
+
+def test_planes_have_neither_metres_nor_angles(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (24, 40, 3), dtype=np.uint8)
+    for view, left in ((1, 0), (2, 6)):
+        Image.fromarray(noise[:, left : left + 32]).save(tmp_path / f"{view}.png")
+    (tmp_path / "H_1_2").write_text("1 0 -6\n0 1 0\n0 0 1\n")
+    planes = setsup.open(tmp_path)
+    pair = view_pair(planes, 0, 1)
+    assert np.isnan(pair.angle)
+    assert (pair.xyz2, pair.instances, pair.edges) == (None, None, None)
+    rows = np.array([[0, 1]])
+    values = measure_pairs([pair], rows, lambda two: planes.fetch(two)["image"] / 255, DenseSettings(step=1), 0)
+    assert values["visible: within 1 px"] == [1.0]
+    assert np.isnan(values["visible: within 2 cm"]).all()
