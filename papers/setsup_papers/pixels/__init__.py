@@ -7,9 +7,12 @@ from setsup.lazy import lazy_names
 if TYPE_CHECKING:
     from setsup_papers.pixels.colors import ColorSwap, PixelLabels
     from setsup_papers.pixels.experiments import PRESETS, REPORTS
+    from setsup_papers.pixels.finetuning import PixelFinetuning
+    from setsup_papers.pixels.finetuning_settings import FinetuningSettings
     from setsup_papers.pixels.fresh_colors import FreshColors
-    from setsup_papers.pixels.losses import between_loss, pixel_distances, within_loss
+    from setsup_papers.pixels.losses import between_loss, match_loss, pixel_distances, within_loss
     from setsup_papers.pixels.networks import PixelClassifier, PixelUNet
+    from setsup_papers.pixels.patch_network import PatchNetwork
     from setsup_papers.pixels.pixel_contrast import PixelContrast
     from setsup_papers.pixels.recipes import RECIPES
     from setsup_papers.pixels.room_measures import RoomMatches
@@ -22,16 +25,20 @@ __all__ = [
     "REPORTS",
     "ColorSwap",
     "ColoredPairs",
+    "FinetuningSettings",
     "FreshColors",
+    "PatchNetwork",
     "PixelClassifier",
     "PixelContrast",
     "PixelContrastSettings",
+    "PixelFinetuning",
     "PixelLabels",
     "PixelUNet",
     "RoomMatches",
     "RoomPairs",
     "Views",
     "between_loss",
+    "match_loss",
     "pixel_distances",
     "within_loss",
 ]
@@ -42,9 +49,12 @@ if not TYPE_CHECKING:
         {
             "colors": ("ColorSwap", "PixelLabels"),
             "experiments": ("PRESETS", "REPORTS"),
+            "finetuning": ("PixelFinetuning",),
+            "finetuning_settings": ("FinetuningSettings",),
             "fresh_colors": ("FreshColors",),
-            "losses": ("between_loss", "pixel_distances", "within_loss"),
+            "losses": ("between_loss", "match_loss", "pixel_distances", "within_loss"),
             "networks": ("PixelClassifier", "PixelUNet"),
+            "patch_network": ("PatchNetwork",),
             "pixel_contrast": ("PixelContrast",),
             "recipes": ("RECIPES",),
             "room_measures": ("RoomMatches",),
@@ -52,8 +62,16 @@ if not TYPE_CHECKING:
             "settings": ("ColoredPairs", "PixelContrastSettings"),
         },
         needs={
-            "torch": ("fresh_colors", "losses", "networks", "pixel_contrast", "recipes"),
-            "lightning": ("pixel_contrast",),
+            "torch": (
+                "finetuning",
+                "fresh_colors",
+                "losses",
+                "networks",
+                "patch_network",
+                "pixel_contrast",
+                "recipes",
+            ),
+            "lightning": ("finetuning", "pixel_contrast"),
         },
     )
 

@@ -1,4 +1,4 @@
-"""Losses on single pixels: within a pair of views, and between the pairs of a batch [1]_.
+"""Losses on single pixels: within a pair of views, and between the pairs of a batch [1]_; and InfoNCE of matches.
 
 References
 ----------
@@ -12,11 +12,12 @@ from typing import Literal, get_args
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from setsup.errors import DataError, SetsupError
-from setsup.methods.embeddings import without_autocast
+from setsup.methods.embeddings import check_temperature, without_autocast
 
-__all__ = ["Balance", "Norm", "between_loss", "pixel_distances", "within_loss"]
+__all__ = ["Balance", "Norm", "between_loss", "match_loss", "pixel_distances", "within_loss"]
 
 Norm = Literal["inf", "l1", "l2"]
 Balance = Literal["pooled", "per_part"]
@@ -182,6 +183,63 @@ def between_loss(
     if norm == "inf":  # cdist's maximum passes over NaN
         means = means + 0 * (of_first.detach().mean() + of_moved.detach().mean())
     return means.triu(1).sum() / (pairs * (pairs - 1) / 2)
+
+
+def match_loss(first: Tensor, second: Tensor, places: Tensor, temperature: float = 0.1) -> Tensor:
+    """InfoNCE of the matches of a pair of views, in both directions: each pixel must find the one of its own point.
+
+    The mean over pixels i of CE(cos(first_i, second_j) / temperature over j, i), averaged with the same of `second`.
+    A match that ends at the same pixel of view 2 is no negative. This is the loss of contrastive predictive coding [2]_
+    on pixels; [1]_ does not use it.
+
+    Parameters
+    ----------
+    first, second : (k, D) float
+        Features of k ≥ 2 pixels of view 1, and of the pixels of view 2 that show the same points.
+    places : (k,) int64
+        Numbers of these pixels of view 2.
+    temperature : float
+        Above 0.
+
+    Returns
+    -------
+    () float32
+        0 or more.
+
+    Raises
+    ------
+    DataError
+        When the shapes disagree.
+    SetsupError
+        When the temperature is not above 0.
+
+    References
+    ----------
+    .. [2] A. van den Oord, Y. Li, O. Vinyals, "Representation learning with contrastive predictive coding", 2018
+       (arXiv 1807.03748).
+
+    Examples
+    --------
+    >>> features = torch.eye(2)
+    >>> match_loss(features, features, torch.tensor([5, 9]), temperature=1.0)  # log(1 + exp(-1))
+    tensor(0.3133)
+    >>> match_loss(features, features, torch.tensor([5, 5]), temperature=1.0)
+    tensor(0.)
+
+    """
+    check_temperature(temperature)
+    if first.ndim != 2 or first.shape != second.shape or len(first) < 2 or places.shape != first.shape[:1]:
+        raise DataError(
+            "features of matches must have the shape (k, D) in both views, k 2 or more, and places (k,), not "
+            f"{tuple(first.shape)}, {tuple(second.shape)} and {tuple(places.shape)}"
+        )
+    with without_autocast(first):
+        one, two = (functional.normalize(features.float(), dim=1) for features in (first, second))
+        similar = one @ two.T / temperature
+        same = (places[:, None] == places) & ~torch.eye(len(places), dtype=torch.bool, device=places.device)
+        similar = similar.masked_fill(same, -math.inf)
+        own = torch.arange(len(places), device=places.device)
+        return (functional.cross_entropy(similar, own) + functional.cross_entropy(similar.T, own)) / 2
 
 
 def _moved(second: Tensor, partner: Tensor) -> Tensor:

@@ -15,11 +15,11 @@ from setsup.experiments.encoders.preprocessing import Preprocessing, as_rgb
 from setsup.files import content_digest
 from setsup.files.expand_user import expanded
 
-__all__ = ["cached_folder", "hub_encoder", "hub_model"]
+__all__ = ["UNUSED", "cached_folder", "hub_encoder", "hub_model"]
 
 _INTERPOLATIONS = {0: "nearest", 2: "bilinear", 3: "bicubic"}
 """Pillow's numbers of filters."""
-_UNUSED = ("pooler", "mask_token")
+UNUSED = ("pooler", "mask_token")
 """Parts of names of weights that a frozen encoder does without."""
 _CLOSE = 0.02
 """Mean difference, in units of normalised images, from the repository's own processor: about a level of 255."""
@@ -134,7 +134,7 @@ def _model(name: str, folder: Path) -> tuple[Any, list[str]]:
         folder, config=config, local_files_only=True, output_loading_info=True, dtype=torch.float32
     )
     missing = sorted(map(str, report["missing_keys"]))
-    if lacking := [key for key in missing if not any(part in key for part in _UNUSED)]:
+    if lacking := [key for key in missing if not any(part in key for part in UNUSED)]:
         raise DataError(
             f"hf:{name} does not contain the weight {lacking[0]!r} of its model; pass a complete "
             f"repository{_fetch(name)}"

@@ -14,7 +14,7 @@ from setsup.errors import SetsupError
 from setsup.experiments.encoders.huggingface import hub_model
 from setsup.experiments.encoders.image_models import timm_patches
 
-__all__ = ["as_arrays", "at_pixels", "patch_features"]
+__all__ = ["as_arrays", "at_pixels", "patch_features", "patch_maps", "patch_size"]
 
 Images = npt.NDArray[np.uint8]
 Maps = npt.NDArray[np.float32]
@@ -103,21 +103,35 @@ def _hub_patches(
 ) -> tuple[Any, Patches, int, tuple[list[float], list[float]], str, int]:
     """A model of transformers, its patches, their size, mean and deviation of its colours, weights, and blocks."""
     model, processor, weights = hub_model(name)
+    patch = patch_size(name, model)
+
+    def patches(images: Tensor, rows: int, columns: int) -> Tensor:
+        return patch_maps(model, images, rows, columns, layers)
+
+    blocks = int(getattr(model.config, "num_hidden_layers", 0))
+    return model, patches, patch, (processor.image_mean, processor.image_std), weights, blocks
+
+
+def patch_size(name: str, model: Any) -> int:
+    """Side of the patches of a model of transformers, in pixels; SetsupError if it has none."""
     patch = getattr(model.config, "patch_size", None)
     if not isinstance(patch, int):
         raise SetsupError(
             f"hf:{name} does not divide images into patches of one size; pass a vision transformer, for example "
             "facebook/dinov2-small"
         )
+    return patch
+
+
+def patch_maps(model: Any, images: Tensor, rows: int, columns: int, layers: Sequence[int] = ()) -> Tensor:
+    """Features (n, D, rows, columns) that a model of transformers gives the patches of normalised images.
+
+    `images` (n, 3, H, W) float, of so many rows and columns of patches; `layers` as for :func:`patch_features`.
+    """
     given: dict[str, Any] = {"output_hidden_states": True} if layers else {}
     if "interpolate_pos_encoding" in signature(model.forward).parameters:
         given["interpolate_pos_encoding"] = True
-
-    def patches(images: Tensor, rows: int, columns: int) -> Tensor:
-        output = model(pixel_values=images, **given)
-        chosen = [output.hidden_states[layer] for layer in layers] if layers else [output.last_hidden_state]
-        tokens = torch.cat([states[:, -rows * columns :] for states in chosen], dim=2)  # after CLS and registers
-        return tokens.movedim(1, 2).reshape(len(tokens), -1, rows, columns)
-
-    blocks = int(getattr(model.config, "num_hidden_layers", 0))
-    return model, patches, patch, (processor.image_mean, processor.image_std), weights, blocks
+    output = model(pixel_values=images, **given)
+    chosen = [output.hidden_states[layer] for layer in layers] if layers else [output.last_hidden_state]
+    tokens = torch.cat([states[:, -rows * columns :] for states in chosen], dim=2)  # after CLS and registers
+    return tokens.movedim(1, 2).reshape(len(tokens), -1, rows, columns)

@@ -1,0 +1,133 @@
+"""Fine-tuning of a vision transformer for features of pixels: by a head, or by low-rank updates of its projections."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setsup.checks import check_choice, check_integer, check_number
+from setsup.errors import DataError, SetsupError
+from setsup.loading.batch import Batch
+from setsup.methods.embeddings import check_temperature
+from setsup.methods.networks.images import unit_range
+from setsup_papers.pixels.finetuning_settings import FinetuningSettings
+from setsup_papers.pixels.losses import match_loss
+from setsup_papers.pixels.patch_network import PatchNetwork, open_transformer, sampled_features
+from setsup_papers.pixels.pixel_contrast import PixelContrast
+
+__all__ = ["PixelFinetuning", "build"]
+
+
+class PixelFinetuning(PixelContrast):
+    """Trains a head, or low-rank updates, of a frozen transformer on exact correspondences of two views.
+
+    Its loss is the mean of :func:`~setsup_papers.pixels.match_loss` over the pairs of views, or the weighted sum of
+    :class:`~setsup_papers.pixels.PixelContrast`. The state dict, and with it every checkpoint, contains what is
+    trained, and not the frozen transformer; see :class:`~setsup_papers.pixels.PatchNetwork`. To use the result as a
+    transformer of its own, without a head, save ``method.network.merged()``.
+
+    Parameters
+    ----------
+    settings : FinetuningSettings
+        What is minimised, and how; those of the network are not read.
+    network : PatchNetwork
+        The transformer.
+
+    Raises
+    ------
+    SetsupError
+        When a number is out of range.
+
+    """
+
+    settings: FinetuningSettings  # type: ignore[assignment]
+    network: PatchNetwork
+
+    def __init__(self, settings: FinetuningSettings, network: PatchNetwork) -> None:
+        super().__init__(settings, network)  # type: ignore[arg-type]
+        check_temperature(settings.temperature)
+
+    def loss(self, batch: Batch) -> Tensor:
+        """The loss of a batch; with InfoNCE, ``found`` is logged: the share of pixels that find their match.
+
+        Parameters
+        ----------
+        batch : dict
+            As for :meth:`PixelContrast.loss`. InfoNCE uses the positive pixels; a pair of views with fewer than two
+            counts 0.
+
+        Returns
+        -------
+        () float32
+
+        Raises
+        ------
+        SetsupError
+            When the batch has no views, or these are not of whole patches.
+
+        """
+        if "view_1" in batch:
+            self._need_whole(*batch["view_1"].shape[-2:])
+        if self.settings.loss == "within_between" or "view_1" not in batch:  # whose error says what is missing
+            return super().loss(batch)
+        height, width = batch["view_1"].shape[-2:]
+        views = torch.stack([batch["view_1"], batch["view_2"]])
+        maps = self.network.maps(unit_range(views.reshape(-1, *views.shape[-3:]))).float()
+        partner, positive = (batch[name].reshape(-1, height * width) for name in ("partner", "positive"))
+        losses, found, count = [maps.sum() * 0], maps.new_zeros(()), 0
+        for first, second, there, counted in zip(*maps.chunk(2), partner, positive, strict=True):
+            here = counted.nonzero()[:, 0]
+            if len(here) < 2:
+                continue
+            places = there[here]
+            features = sampled_features(first, here, height, width), sampled_features(second, places, height, width)
+            losses.append(match_loss(*features, places, self.settings.temperature))
+            found, count = found + _found(*features, places), count + len(here)
+        self.log("found", found / max(count, 1))
+        return torch.stack(losses).sum() / len(partner)
+
+    def _need_whole(self, height: int, width: int) -> None:
+        patch = self.network.patch
+        if height % patch or width % patch:
+            lower, upper = (max(1, height // patch + more) * patch for more in (0, 1))
+            raise SetsupError(
+                f"views of {height} × {width} pixels are not whole patches of {patch} × {patch}; set "
+                f"--augmentation.size to a multiple of {patch}, such as {lower} or {upper}"
+            )
+
+
+@torch.no_grad()
+def _found(first: Tensor, second: Tensor, places: Tensor) -> Tensor:
+    """How many of the features of view 1 have their partner as the nearest of `second`, by cosine; () float."""
+    nearest = (first @ torch.nn.functional.normalize(second, dim=1).T).argmax(dim=1)
+    return (places[nearest] == places).float().sum()
+
+
+def build(settings: FinetuningSettings, generator: Any) -> PixelFinetuning:
+    """Build the method of a run; see :meth:`FinetuningSettings.build`."""
+    check_choice(settings.loss, ("infonce", "within_between"), "loss", SetsupError)
+    check_integer(settings.rank, "rank", SetsupError)
+    check_integer(settings.features, "features", SetsupError)
+    check_number(settings.alpha, "alpha", SetsupError, positive=True)
+    if not settings.rank and not settings.features:
+        raise SetsupError(
+            "there is nothing to train: rank is 0, so the transformer is frozen, and features is 0, so there is no "
+            "head; set rank or features to 1 or more"
+        )
+    frozen = open_transformer(settings.encoder)
+    if settings.weights is not None and settings.weights != frozen.digest:
+        raise DataError(
+            f"the weights of {settings.encoder} are not those that the run was trained with (digest "
+            f"{frozen.digest[:12]}, expected {settings.weights[:12]}), and its checkpoints contain only what was "
+            "trained; restore these weights, or train again in another folder"
+        )
+    network = PatchNetwork(
+        frozen,
+        rank=settings.rank,
+        alpha=settings.alpha,
+        projections=settings.projections,
+        features=settings.features,
+        name=settings.encoder,
+        generator=generator,
+    )
+    return PixelFinetuning(settings, network)

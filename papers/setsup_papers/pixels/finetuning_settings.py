@@ -1,0 +1,90 @@
+"""Settings of fine-tuning a vision transformer for features of pixels."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from setsup.files.expand_user import expanded
+
+if TYPE_CHECKING:
+    import torch
+
+    from setsup.factors import FactorTable
+    from setsup.loading.batch import Batch
+    from setsup_papers.pixels.finetuning import PixelFinetuning
+
+__all__ = ["FinetuningSettings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinetuningSettings:
+    """Settings of :class:`setsup_papers.pixels.PixelFinetuning` and of its network.
+
+    Attributes
+    ----------
+    encoder : str
+        A vision transformer of Hugging Face: ``hf:OWNER/NAME``, in the cache of the hub, or ``hf:./FOLDER``; nothing is
+        downloaded. ``tiny`` is a transformer of two blocks with random weights, for tests.
+    rank : int
+        Of the low-rank updates of the projections (LoRA); 0 keeps the transformer as it is and trains a head alone.
+    alpha : float
+        The updates are added with the weight alpha / rank. They stay apart from the weights of the transformer.
+    projections : tuple of {"query", "key", "value", "output", "mlp"}
+        Which linear layers of all blocks are updated: those of the attention by name, or both of each network after
+        it.
+    features : int
+        D, channels of a linear head on the features of patches; 0 for no head, where the features of pixels are those
+        of the transformer.
+    loss : {"infonce", "within_between"}
+        InfoNCE of the matches of each pair of views, :func:`~setsup_papers.pixels.match_loss`, or the loss of
+        :class:`~setsup_papers.pixels.PixelContrast`.
+    temperature : float
+        Of InfoNCE.
+    within, norm, balance
+        Of the other loss, as for :class:`~setsup_papers.pixels.PixelContrastSettings`.
+    rate : float
+        Largest learning rate of AdamW, in one cycle as for :class:`~setsup_papers.pixels.PixelContrastSettings`.
+    warmup : float
+        Share of the steps in which the rate rises.
+    weight_decay : float
+        Weight decay of AdamW.
+    weights : str, optional
+        Digest of the weights of the transformer; by default of those that are there when the run starts. A run does not
+        resume with others, and is not evaluated with others: its checkpoints contain only what was trained.
+
+    """
+
+    encoder: str = "hf:facebook/dinov2-small"
+    rank: int = 8
+    alpha: float = 8.0
+    projections: tuple[Literal["query", "key", "value", "output", "mlp"], ...] = ("query", "value")
+    features: int = 0
+    loss: Literal["infonce", "within_between"] = "infonce"
+    temperature: float = 0.1
+    within: float = 1.0
+    norm: Literal["inf", "l1", "l2"] = "inf"
+    balance: Literal["pooled", "per_part"] = "pooled"
+    rate: float = 3e-4
+    warmup: float = 0.05
+    weight_decay: float = 1e-2
+    weights: str | None = None
+
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "PixelFinetuning":
+        """Build the method of a run; DataError where the weights of the transformer are absent, or others."""
+        from setsup_papers.pixels.finetuning import build
+
+        return build(self, generator)
+
+    def fit_to(self, batch: "Batch") -> "FinetuningSettings":
+        """Return settings with the digest of the weights, and the absolute path of a folder."""
+        from setsup_papers.pixels.patch_network import open_transformer
+
+        scheme, _, place = self.encoder.partition(":")
+        encoder = self.encoder
+        if scheme == "hf" and (place.startswith((".", "~")) or expanded(place).is_dir()):
+            encoder = f"hf:{expanded(place).absolute()}"
+        weights = open_transformer(encoder).digest if self.weights is None else self.weights
+        return replace(self, encoder=encoder, weights=weights)
+
+    def shrunk(self) -> "FinetuningSettings":
+        """A tiny transformer with random weights, for which nothing needs to be fetched."""
+        return replace(self, encoder="tiny", weights=None)
