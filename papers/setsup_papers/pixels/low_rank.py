@@ -61,7 +61,8 @@ class LowRankUpdate(nn.Module):
 
     def matrix(self) -> Tensor:
         """What it adds to the weight of the layer, (out, in)."""
-        return self.scale * self.up @ self.down
+        product: Tensor = self.scale * self.up @ self.down
+        return product
 
 
 def update_layer(layer: nn.Linear, update: LowRankUpdate) -> None:
@@ -70,7 +71,8 @@ def update_layer(layer: nn.Linear, update: LowRankUpdate) -> None:
 
 
 def _updated(update: LowRankUpdate, layer: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> Tensor:
-    return output + update(inputs[0])
+    updated: Tensor = output + update(inputs[0])
+    return updated
 
 
 def find_projections(model: nn.Module, projections: Sequence[str], name: str) -> list[str]:

@@ -102,6 +102,9 @@ class PatchNetwork(nn.Module):
 
     """
 
+    mean: Tensor
+    std: Tensor
+
     def __init__(
         self,
         frozen: FrozenTransformer,
@@ -114,7 +117,7 @@ class PatchNetwork(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        self.patch, self.model = frozen.patch, frozen.model
+        self.patch, self.model = frozen.patch, frozen.model.train()
         self.layers = find_projections(self.model, projections, name) if rank else []
         updated = [self.model.get_submodule(path) for path in self.layers]
         self.updates = nn.ModuleList(LowRankUpdate(layer, rank, alpha, generator) for layer in updated)
@@ -127,20 +130,16 @@ class PatchNetwork(nn.Module):
             nn.init.zeros_(self.head.bias)
         for kind, values in (("mean", frozen.mean), ("std", frozen.std)):
             self.register_buffer(kind, torch.tensor(values)[:, None, None], persistent=False)
-        self.register_state_dict_post_hook(_drop_frozen)
-        self.register_load_state_dict_pre_hook(_add_frozen)
-
-    def train(self, mode: bool = True) -> "PatchNetwork":
-        """Set the mode of everything but the frozen transformer, which has no dropout."""
-        super().train(mode)
-        self.model.eval()
-        return self
+        self.register_state_dict_post_hook(_drop_frozen)  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_pre_hook(_add_frozen)  # type: ignore[no-untyped-call]
 
     def maps(self, images: Tensor) -> Tensor:
         """Features (n, D, rows, columns) of the patches of images (n, C, H, W) in [0, 1], enlarged to whole patches.
 
         Grey images are repeated, and an alpha channel is left out.
         """
+        if self.training:
+            self.model.eval()  # in training too: not before, since Lightning warns of such parts of a new method
         rows, columns = (-(-side // self.patch) for side in images.shape[-2:])
         pixels = images.expand(-1, 3, -1, -1) if images.shape[1] == 1 else images[:, :3]
         whole = (rows * self.patch, columns * self.patch)

@@ -134,4 +134,5 @@ def patch_maps(model: Any, images: Tensor, rows: int, columns: int, layers: Sequ
     output = model(pixel_values=images, **given)
     chosen = [output.hidden_states[layer] for layer in layers] if layers else [output.last_hidden_state]
     tokens = torch.cat([states[:, -rows * columns :] for states in chosen], dim=2)  # after CLS and registers
-    return tokens.movedim(1, 2).reshape(len(tokens), -1, rows, columns)
+    maps: Tensor = tokens.movedim(1, 2).unflatten(2, (rows, columns))  # type: ignore[no-untyped-call]
+    return maps

@@ -233,13 +233,13 @@ class NaviFrames(CameraFrames):
             raise DataError(f"navi: row {row} ({path}) has no depth, by which its object is cropped; omit crop")
         ((source, label),) = maps.images.take(np.array([row]))
         size = tuple(self._own_sizes(np.array([row]))[0].tolist())
-        known = maps.read(source, label, row, size) > 0  # type: ignore[arg-type]
+        known = maps.read(source, label, row, size) > 0
         if not known.any():
             raise DataError(f"navi: {label} has no pixel of the object to crop about; leave out the row")
         (top, bottom), (left, right) = (
             (at[0], at[-1] + 1) for at in (np.flatnonzero(known.any(axis=axis)) for axis in (1, 0))
         )
-        return window_around((left, top, right, bottom), size, self._crop or size)  # type: ignore[arg-type]
+        return window_around((left, top, right, bottom), size, self._crop or size)
 
 
 def window_around(box: tuple[float, float, float, float], size: Size, shape: Size) -> list[float]:
