@@ -23,10 +23,6 @@ TINY = {"hidden_size": 96, "num_hidden_layers": 4, "num_attention_heads": 4, "ml
 ALL = ["query", "key", "value", "output", "mlp"]
 RUNS = {
     "low-rank": ["pixels/finetune", "--method.rank", "16", "--method.alpha", "16", "--method.projections", *ALL],
-    "low-rank-head": [
-        *("pixels/finetune", "--method.rank", "16", "--method.alpha", "16", "--method.projections", *ALL),
-        *("--method.features", "64"),
-    ],
     "head": ["pixels/finetune-head", "--method.features", "64"],
 }
 
@@ -55,7 +51,7 @@ if __name__ == "__main__":
     parser.add_argument("--encoder", default="hf:./transformer")
     parser.add_argument("--size", type=int, default=112, help="side of the windows, a multiple of the patches")
     parser.add_argument("--views", type=int, nargs=2, default=[120, 160], help="height and width of the rendered views")
-    parser.add_argument("--steps", type=int, default=1500)
+    parser.add_argument("--steps", type=int, default=1200)
     parser.add_argument("--pairs", type=int, default=8)
     parser.add_argument("--rate", default="3e-3")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
@@ -72,7 +68,7 @@ if __name__ == "__main__":
         write_transformer(asked.folder / "transformer")
     more = ["--method.encoder", asked.encoder, "--augmentation.size", str(asked.size)]
     more += ["--sampler.pairs", str(asked.pairs), "--steps", str(asked.steps), "--method.rate", asked.rate]
-    more += ["--augmentation.keep", "0.0625"]
+    more += ["--augmentation.keep", "0.0625", "--augmentation.colors", "false"]
     runs = []
     for seed in asked.seeds:
         for name in asked.only:

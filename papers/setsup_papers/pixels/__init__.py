@@ -71,7 +71,7 @@ if not TYPE_CHECKING:
                 "pixel_contrast",
                 "recipes",
             ),
-            "lightning": ("finetuning", "pixel_contrast"),
+            "lightning": ("finetuning", "patch_network", "pixel_contrast"),
         },
     )
 
