@@ -3,14 +3,15 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from setsup.experiments.configs import import_method
 from setsup.files.expand_user import expanded
 
 if TYPE_CHECKING:
     import torch
+    from lightning.pytorch import LightningModule
 
     from setsup.factors import FactorTable
     from setsup.loading.batch import Batch
-    from setsup_papers.pixels.finetuning import PixelFinetuning
 
 __all__ = ["FinetuningSettings"]
 
@@ -68,11 +69,9 @@ class FinetuningSettings:
     weight_decay: float = 1e-2
     weights: str | None = None
 
-    def build(self, table: "FactorTable", generator: "torch.Generator") -> "PixelFinetuning":
+    def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
         """Build the method of a run; DataError where the weights of the transformer are absent, or others."""
-        from setsup_papers.pixels.finetuning import build
-
-        return build(self, generator)
+        return import_method("setsup_papers.pixels.finetuning:build")(self, generator)
 
     def fit_to(self, batch: "Batch") -> "FinetuningSettings":
         """Return settings with the digest of the weights, and the absolute path of a folder."""

@@ -80,7 +80,8 @@ def run(folder: Path, views: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def built(settings: FinetuningSettings, seed: int = 0) -> PixelFinetuning:
-    return settings.build(None, torch.Generator().manual_seed(seed))  # type: ignore[arg-type]
+    method: Any = settings.build(None, torch.Generator().manual_seed(seed))  # type: ignore[arg-type]
+    return method  # type: ignore[no-any-return]
 
 
 def randomised(method: PixelFinetuning) -> PixelFinetuning:
