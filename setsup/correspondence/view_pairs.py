@@ -54,13 +54,14 @@ def view_pairs(
     nearest to their place there as partner. Every other pixel has a partner that is uniform over view 2.
 
     With the tracks of a COLMAP model, only pixels at points that both views observe are valid. The share of these is
-    positive, and the others have random partners: pixels about which the model is silent are never negative.
+    positive, and the others have random partners: pixels about which the model is silent are never negative. So it is
+    with the keypoints of a dataset.
 
     Parameters
     ----------
     dataset : Dataset
         Whose rows they are: a rendered one; a capture or another dataset with depth, poses and intrinsics, or with a
-        COLMAP model; or one with ``pixel_pairs(rows, pixels)``.
+        COLMAP model; or one with ``pixel_pairs(rows, pixels)`` or ``keypoint_pairs(rows)``.
     rows : (n, 2) or (n, size) int
         View 1 and view 2, from a :class:`setsup.correspondence.PixelPairSampler` or a :class:`setsup.OverlapSampler`;
         or sets of views of the latter, without negatives.

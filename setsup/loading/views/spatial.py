@@ -37,8 +37,9 @@ class SpatialPairs:
     positive; every other pixel has a random partner, as described in [1]_ (the published loader draws none). Where
     view 2 was moved before and shows nothing, no partner is drawn.
 
-    Of a capture with a COLMAP model and no depth, only pixels at points that both views observe are valid: a share of
-    them is positive, the others have random partners. Of sets of more than two views, as :class:`setsup.OverlapSampler`
+    Of a capture with a COLMAP model and no depth, only pixels at points that both views observe are valid, and of a
+    dataset with keypoints only those that both images have: a share of them is positive, the others have random
+    partners. Of sets of more than two views, as :class:`setsup.OverlapSampler`
     draws them, each has the pairs of :func:`setsup.correspondence.pair_positions`.
 
     Partners account for a previous :class:`Augment` by ``homographies`` of the batch: pixels of the rendered images
@@ -49,7 +50,8 @@ class SpatialPairs:
     Parameters
     ----------
     dataset : RenderedDataset, RenderedFolder, Photographs, a capture, or another with depth or ``pixel_pairs``
-        The dataset of the loader, which may be a selection: it has the scenes, partners, depth or tracks of rows.
+        The dataset of the loader, which may be a selection: it has the scenes, partners, depth, tracks or keypoints of
+        rows.
     size : int or (height, width), optional
         Size of a window to crop from both views, such as the published 256 from 480 × 640; the whole views by default.
     keep : float
@@ -60,9 +62,9 @@ class SpatialPairs:
         Whether the windows of the two views are independent; by default they are the same, as published.
     match : callable
         Function that finds pairs. By default the first of these that the dataset has: its method ``pixel_pairs``; its
-        scenes, which are traced; partners stored in its folder (:func:`setsup.correspondence.stored`); depth
-        (:func:`setsup.correspondence.recorded`); the tracks of a COLMAP model
-        (:func:`setsup.correspondence.tracked`).
+        method ``keypoint_pairs`` (:func:`setsup.correspondence.keypoints`); its scenes, which are traced; partners
+        stored in its folder (:func:`setsup.correspondence.stored`); depth (:func:`setsup.correspondence.recorded`); the
+        tracks of a COLMAP model (:func:`setsup.correspondence.tracked`).
     image : str
         Modality to make views of.
     views : int, optional

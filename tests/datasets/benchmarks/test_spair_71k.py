@@ -143,6 +143,32 @@ def test_pixel_pairs_are_sparse_and_other_pixels_are_never_negatives(folder: Pat
     assert 0 < drawn.valid[0].sum() <= len(known)
 
 
+def test_batches_of_single_pixel_contrast_are_valid_at_keypoints_only(folder: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    from setsup.loading.views import SpatialPairs
+
+    small = setsup.load("spair-71k", folder, size=(96, 96), split="train")
+    sampler = PixelPairSampler(small, pairs=4, seed=2)
+    views = SpatialPairs(small, keep=0.5)
+    batch = next(iter(setsup.loader(small, sampler, modalities=["image"], transform=views, workers=0)))
+    assert tuple(batch["view_1"].shape) == (4, 3, 96, 96)
+    for number, rows in enumerate(sampler[0].indices.tolist()):
+        known = small.keypoint_pairs(rows)
+        seen = known.status == 0
+        flat = {
+            int(row1 * 96 + column1): int(row2 * 96 + column2)
+            for (column1, row1), (column2, row2) in zip(
+                np.rint(known.points1[seen]), np.rint(known.points2[seen]), strict=True
+            )
+        }
+        valid = np.flatnonzero(batch["valid"][number])
+        assert set(valid.tolist()) <= set(flat)
+        assert len(valid) >= 0.8 * len(flat)  # of several keypoints at a pixel one counts
+        positive = np.flatnonzero(batch["positive"][number])
+        assert len(positive) == -(-len(valid) // 2)
+        assert sum(flat[at] == batch["partner"][number, at] for at in positive.tolist()) >= len(positive) - 1
+
+
 def test_what_is_wrong_is_said(folder: Path, spair, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="objects of different categories"):
         spair.keypoint_pairs([0, len(spair) - 1])
