@@ -75,8 +75,9 @@ def test_encoders_and_their_files(setsup: Run, spair: Path, tmp_path: Path, monk
     again = setsup(*words, "--pairs", 8, "--longest", 80, "--out", out, "--json")
     assert again.code == 0, again.err
     assert again.json["encoders"] == plain["encoders"]
-    with pytest.raises(AssertionError, match="measured again"):
-        setsup(*words, "--pairs", 8, "--out", out)
+    for more in ([], ["--longest", 80, "--option", "size=64,64"]):
+        with pytest.raises(AssertionError, match="measured again"):
+            setsup(*words, "--pairs", 8, "--out", out, *more)
 
 
 @pytest.mark.long("networks")

@@ -261,7 +261,8 @@ def _measure(
     overlaps = _overlaps(options.overlaps, dataset, rows)
     pairs = remembered_pairs(dataset, rows)
     key = int(stream_key(options.seed, "dense pairs"))
-    data = {"dataset": dataset.name, "table": dataset.factors.fingerprint, "rows": rows, "key": key}
+    opened = {"option": options.option, "image": options.image}
+    data = {"dataset": dataset.name, "table": dataset.factors.fingerprint, **opened, "rows": rows, "key": key}
     measured = {}
     with progress(len(encoders) * len(rows), "matching features", "pair") as advance:
         for encoder in encoders:

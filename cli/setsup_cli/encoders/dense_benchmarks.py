@@ -112,7 +112,8 @@ def measure_benchmark(options: Any, dataset: "Dataset", benchmark: Benchmark) ->
         task = module.choose(dataset, most=options.pairs, seed=options.seed, where=options.where, **grid_step)
     grid = benchmark.grid or options.features == "grid"
     encoders = list(open_pixel_encoders(options, dataset, grid=grid))  # all, before anything is measured
-    data = {"dataset": dataset.name, "table": dataset.factors.fingerprint, **task.about}
+    opened = {"option": options.option, "image": options.image}
+    data = {"dataset": dataset.name, "table": dataset.factors.fingerprint, **opened, **task.about}
     settings = {"features": options.features, "longest": options.longest}
     measured: dict[str, list[Measured]] = {}
 
