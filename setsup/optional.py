@@ -54,7 +54,12 @@ LIBRARIES = {
         Library("pyrender", "pyrender2", ("render",), "the renderer pyrender"),
         Library("OpenGL", "PyOpenGL", ("render",), "the renderer pyrender"),
         Library("av", "av", ("video",), "videos: ucf101, hmdb51, video-orbits"),
-        Library("cv2", "opencv-python-headless", ("opencv", "video"), "transforms on a CPU; SIFT; faces in videos"),
+        Library(
+            "cv2",
+            "opencv-python-headless",
+            ("opencv", "video"),
+            "transforms on a CPU; SIFT; RANSAC; faces in videos",
+        ),
         Library("scenedetect", "scenedetect-headless", ("video",), "scene cuts of videos"),
         Library("fsspec", "fsspec", ("shards",), "shards in stores, over s3://, gs://, hf:// and https://"),
         Library("aiohttp", "aiohttp", ("shards",), "shards over https://"),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from setsup.evaluation.dense_views import DenseView
     from setsup.evaluation.feature_neighbours import NearestFeatures, mutual_neighbours, nearest_features
+    from setsup.evaluation.feature_tracks import FeatureTracks, track_features
     from setsup.evaluation.information import Information, noise_scale
     from setsup.evaluation.invariance import DeepProbes, deep_probes, landmark_error
     from setsup.evaluation.keypoint_transfer import CarriedKeypoints, carry_keypoints
@@ -80,6 +81,7 @@ __all__ = [
     "DenseView",
     "Distances",
     "Explicitness",
+    "FeatureTracks",
     "GroupAccuracy",
     "InfoMEC",
     "Information",
@@ -160,6 +162,7 @@ __all__ = [
     "segmentation_scores",
     "separation",
     "shared_keys",
+    "track_features",
     "track_queries",
     "track_scores",
     "tsne_map",
@@ -186,6 +189,7 @@ if not TYPE_CHECKING:
         ),
         "dense_views": ("DenseView",),
         "feature_neighbours": ("NearestFeatures", "mutual_neighbours", "nearest_features"),
+        "feature_tracks": ("FeatureTracks", "track_features"),
         "information": ("Information", "noise_scale"),
         "keypoint_transfer": ("CarriedKeypoints", "carry_keypoints"),
         "keypoints": ("KeypointAccuracy", "keypoint_accuracy", "keypoint_extent"),

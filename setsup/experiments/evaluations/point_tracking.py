@@ -13,7 +13,7 @@ References
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,8 @@ import numpy.typing as npt
 from setsup.arrays import Bools, Reals, Rows
 from setsup.datasets import Dataset
 from setsup.errors import DataError
-from setsup.evaluation.feature_points import Between, FeaturePoints, features_at, grid_features
+from setsup.evaluation.feature_points import Between
+from setsup.evaluation.feature_tracks import inconsistent, track_features
 from setsup.evaluation.point_tracks import TrackQueries, TrackScores, track_queries, track_scores
 from setsup.experiments.evaluations.measured import ALL, Encode, Example, Measured, fetch_rgb
 from setsup.random import permute, stream_key
@@ -29,7 +30,6 @@ from setsup.random import permute, stream_key
 __all__ = [
     "MAIN",
     "METHOD",
-    "Tracked",
     "TrackingTask",
     "choose",
     "describe",
@@ -52,7 +52,6 @@ _SIDE = 256.0  # pixels of the frames that scores refer to
 _CYCLE = 16.0  # pixels of them within which the way back must end
 _LIMITS = (1, 2, 4, 8, 16)
 _RIGHT = 8.0  # pixels of an error that is right on a sheet
-_EQUAL = 1e-9  # difference of cosines below which the first one counts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,22 +84,6 @@ class TrackingTask:
     def about(self) -> dict[str, Any]:
         """What the numbers depend on, as JSON values."""
         return {"videos": [rows.tolist() for rows in self.videos], "step": self.step}
-
-
-class Tracked(NamedTuple):
-    """Where the points of queries are found.
-
-    Attributes
-    ----------
-    points : (q, t, 2) float64
-        Pixels (x, y) of the frames as they are fetched.
-    occluded : (q, t) bool
-        Where they count as occluded.
-
-    """
-
-    points: Reals
-    occluded: Bools
 
 
 def choose(dataset: Dataset, *, most: int | None, seed: int, where: str | None = None, step: int = 4) -> TrackingTask:
@@ -164,76 +147,24 @@ def describe(task: TrackingTask, features: Between) -> list[str]:
 
 
 def track_video(
-    dataset: Any,
-    encode: Encode,
-    rows: Rows,
-    points: Reals,
-    queries: TrackQueries,
-    features: Between = "pixels",
-    step: int = 4,
-) -> Tracked:
-    """Track points from their queries through a video.
+    dataset: Any, encode: Encode, rows: Rows, points: Reals, queries: TrackQueries, features: Between, step: int
+) -> tuple[Reals, Bools]:
+    """Where the points of queries are found in the frames of rows, (q, t, 2) pixels, and where they count as occluded.
 
-    Features of a frame are computed once; those of the frames of queries are kept.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Videos.
-    encode : callable
-        Features of an image.
-    rows : (t,) int64
-        Frames of the video.
-    points : (n, t, 2) float
-        Tracks, pixels of the frames as they are fetched; only the places of queries are read.
-    queries : TrackQueries
-        Tracks and frames of the queries.
-    features : {"pixels", "grid"}
-        Compare every so many pixels, between which maps are interpolated, or the cells of the maps.
-    step : int
-        Distance of grid points, pixels.
-
-    Returns
-    -------
-    Tracked
-
-    Raises
-    ------
-    DataError
-        When a feature is not finite, or frames differ in size.
-
+    `rows` (t,), `points` (n, t, 2) pixels of the frames as they are fetched.
     """
+    height, width = fetch_rgb(dataset, int(rows[0])).shape[:2]
     starts = points[queries.tracks, queries.frames]
-    asked = {frame: np.flatnonzero(queries.frames == frame) for frame in np.unique(queries.frames).tolist()}
-    kept: dict[int, FeaturePoints] = {}
-    size, wanted = (0, 0), None
-
-    def encoded(frame: int) -> tuple[FeaturePoints, npt.NDArray[Any]]:
-        nonlocal size
-        image = fetch_rgb(dataset, int(rows[frame]))
-        size = image.shape[0], image.shape[1]
-        maps = np.asarray(encode(image))
-        grid = grid_features(maps, size, features, step)
-        return FeaturePoints(grid.points, grid.directions.astype(np.float32)), maps
-
-    for frame, numbers in asked.items():
-        kept[frame], maps = encoded(frame)
-        found = features_at(maps, size, starts[numbers], features)
-        wanted = np.empty((len(starts), found.shape[1])) if wanted is None else wanted
-        wanted[numbers] = found
-    places = np.empty((len(starts), len(rows), 2))
-    hidden = np.zeros((len(starts), len(rows)), np.bool_)
-    if wanted is None:
-        return Tracked(places, hidden)
-    for frame in range(len(rows)):
-        grid = kept[frame] if frame in kept else encoded(frame)[0]
-        cells = _nearest(wanted, grid.directions)
-        places[:, frame] = grid.points[cells]
-        for query, numbers in asked.items():
-            back = kept[query].points[_nearest(grid.directions[cells[numbers]], kept[query].directions)]
-            apart = (back - starts[numbers]) * (_SIDE / np.array(size[::-1]))
-            hidden[numbers, frame] = np.linalg.norm(apart, axis=1) > _CYCLE
-    return Tracked(places, hidden)
+    found = track_features(
+        lambda frame: encode(fetch_rgb(dataset, int(rows[frame]))),
+        (height, width),
+        len(rows),
+        starts,
+        queries.frames,
+        between=features,
+        step=step,
+    )
+    return found.points, inconsistent(found, starts, np.array([width, height]) * (_CYCLE / _SIDE))
 
 
 def measure(
@@ -274,7 +205,7 @@ def measure(
         points, occluded = _truth(dataset, rows)
         queries = {mode: track_queries(occluded, mode) for mode in _MODES}
         whole = TrackQueries(*(np.concatenate([one[part] for one in queries.values()]) for part in range(2)))
-        tracked = track_video(dataset, encode, rows, points, whole, features, task.step)
+        places, hidden = track_video(dataset, encode, rows, points, whole, features, task.step)
         size = np.array(fetch_rgb(dataset, int(rows[0])).shape[1::-1])
         end = 0
         for mode, one in queries.items():
@@ -284,8 +215,8 @@ def measure(
                 track_scores(
                     _raster(points[one.tracks], size),
                     occluded[one.tracks],
-                    _raster(tracked.points[part], size),
-                    tracked.occluded[part],
+                    _raster(places[part], size),
+                    hidden[part],
                     one.frames,
                     mode,
                 )
@@ -347,18 +278,18 @@ def examples(dataset: Dataset, encode: Encode, task: TrackingTask, features: Bet
         tracks = np.flatnonzero(visible[:, first] & visible[:, second])
         queries = TrackQueries(tracks, np.zeros(len(tracks), np.int64))
         two = rows[[first, second]]
-        tracked = track_video(dataset, encode, two, points[:, [first, second]], queries, features, task.step)
+        found = track_video(dataset, encode, two, points[:, [first, second]], queries, features, task.step)[0][:, 1]
         views = fetch_rgb(dataset, int(two[0])), fetch_rgb(dataset, int(two[1]))
         maps = np.asarray(encode(views[0])), np.asarray(encode(views[1]))
         size = np.array(views[0].shape[1::-1])
-        apart = (tracked.points[:, 1] - points[tracks, second]) * (_SIDE / size)
+        apart = (found - points[tracks, second]) * (_SIDE / size)
         frames = dataset.factors.values("frame", two).tolist()
         caption = (
             f"{task.names[number]}, frames {frames[0]} and {frames[1]}: points that both show\nright: within "
             f"{_RIGHT:g} px of {_SIDE:g} × {_SIDE:g}"
         )
         right = np.asarray(np.linalg.norm(apart, axis=1) <= _RIGHT)
-        shown.append(Example(views, maps, points[tracks, first], tracked.points[:, 1], right, caption))
+        shown.append(Example(views, maps, points[tracks, first], found, right, caption))
     return shown
 
 
@@ -372,12 +303,6 @@ def _truth(dataset: Any, rows: Rows) -> tuple[Reals, Bools]:
 def _raster(points: Reals, size: npt.NDArray[np.int64]) -> Reals:
     """Pixels of frames of a size (width, height) as raster coordinates of 256 × 256, 0 at the left edge."""
     return np.asarray((points + 0.5) * (_SIDE / size))
-
-
-def _nearest(queries: npt.NDArray[Any], candidates: npt.NDArray[Any]) -> Rows:
-    """Rows of the largest products; of those that differ by rounding, the first."""
-    products = queries.astype(np.float64) @ candidates.astype(np.float64).T
-    return np.asarray((products >= products.max(axis=1, keepdims=True) - _EQUAL).argmax(axis=1))
 
 
 def _values(title: str, one: TrackScores) -> dict[str, float]:

@@ -7,9 +7,9 @@ import pytest
 
 import setsup
 from setsup.errors import DataError
-from setsup.evaluation.point_tracks import TrackQueries, TrackScores
+from setsup.evaluation.point_tracks import TrackScores
 from setsup.experiments.evaluations import point_tracking
-from setsup.experiments.evaluations.point_tracking import choose, describe, examples, measure, score, track_video
+from setsup.experiments.evaluations.point_tracking import choose, describe, examples, measure, score
 from tests.true_files import tapvid_davis
 
 
@@ -97,17 +97,6 @@ def test_tracks_and_scores_by_loops(folder: Path, size: tuple[int, int]) -> None
     for value, numbers in means.items():
         assert found[value, "all"].number == pytest.approx(np.mean(numbers))
         assert found[value, "all"].count == 3
-
-
-def test_points_that_stand_still_are_found_between_cells(videos) -> None:
-    """Where features do not change, interpolated ones are found within a pixel on a grid of every second pixel."""
-    still = np.random.default_rng(0).normal(size=(16, 16, 9))
-    rows = np.arange(6)
-    points = np.array([[[40.0, 50.0]] * 6, [[181.0, 92.0]] * 6])
-    queries = TrackQueries(np.array([0, 1, 1]), np.array([0, 3, 5]))
-    found = track_video(videos, lambda image: still, rows, points, queries, "pixels", 2)
-    assert np.abs(found.points - points[queries.tracks]).max() <= 1
-    assert not found.occluded.any()
 
 
 def test_a_video_without_queries() -> None:
