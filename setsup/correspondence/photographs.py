@@ -58,6 +58,11 @@ class Photographs(ImageTable):
         self._known: dict[int, tuple[int, int]] = {}
 
     @of_row
+    def image_size(self, row: int) -> tuple[int, int]:
+        """Height and width of the image of a row as it is fetched."""
+        return self._size or self._photographed(row)
+
+    @of_row
     def homography(self, rows: Sequence[int]) -> Reals:
         r"""Homography between two rows of the same scene, as they are fetched.
 
@@ -117,7 +122,7 @@ class Photographs(ImageTable):
         """
         check_arguments(Photographs.pixel_pairs, locals(), DataError)
         row1, row2 = self._pair(rows)
-        sizes = [self._size or self._photographed(row) for row in (row1, row2)]
+        sizes = [self.image_size(row) for row in (row1, row2)]
         return planar_pairs(np.eye(3), self.homography([row1, row2]), sizes[0], sizes[0], sizes[1], pixels)
 
     def _pair(self, rows: Sequence[int]) -> tuple[int, int]:

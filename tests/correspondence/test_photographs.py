@@ -84,6 +84,13 @@ def test_rows_of_selections_are_renumbered_and_scenes_must_agree(folder: Path) -
         photographs.pixel_pairs([0.5, 1])
 
 
+def test_photographs_of_several_sizes_have_a_size_each(folder: Path) -> None:
+    photographs = open_photographs(folder)
+    assert [photographs.image_size(row) for row in range(6)] == [(75, 80)] * 2 + [SIZE] * 4
+    assert photographs.where("scene == 'v_wall'").image_size(0) == SIZE
+    assert open_photographs(folder, (40, 50)).image_size(3) == (40, 50)
+
+
 def test_one_scene_needs_no_folder_of_its_own(folder: Path) -> None:
     photographs = setsup.open(folder / "v_wall")
     assert photographs.factors.values("view").tolist() == [1, 2, 3, 6]
