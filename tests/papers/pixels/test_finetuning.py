@@ -303,6 +303,23 @@ def test_without_weights_it_says_what_to_do(views: Path, tmp_path: Path, monkeyp
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.long("networks")
+def test_a_repository_in_the_cache_is_opened_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("a connection"))
+    home = tmp_path / "models--someone--small"
+    (home / "refs").mkdir(parents=True)
+    (home / "refs" / "main").write_text("c0ffee")
+    write_transformer(home / "snapshots" / "c0ffee")
+    settings = FinetuningSettings(encoder="hf:someone/small").fit_to({})
+    assert settings.encoder == "hf:someone/small"
+    moved = replace(settings, encoder=f"hf:{home / 'snapshots' / 'c0ffee'}")
+    for one in (settings, moved):  # the digest is that of the weights, wherever they are
+        assert built(one).network.patch == 8
+
+
 def test_views_are_of_whole_patches(folder: Path, views: Path, tmp_path: Path) -> None:
     preset = preset_of(folder, views, **{"augmentation.size": 30})
     with pytest.raises(SetsupError, match=r"not whole patches of 8 × 8; set --augmentation\.size .* such as 24 or 32"):
