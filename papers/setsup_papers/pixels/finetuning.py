@@ -1,6 +1,4 @@
-"""Fine-tuning of a vision transformer for features of pixels: by a head, or by low-rank updates of its projections."""
-
-from typing import Any
+"""Fine-tuning of a vision transformer for features of pixels: a linear head, or low-rank updates of projections."""
 
 import torch
 from torch import Tensor
@@ -19,17 +17,17 @@ __all__ = ["PixelFinetuning", "build"]
 
 
 class PixelFinetuning(PixelContrast):
-    """Trains a head, or low-rank updates, of a frozen transformer on exact correspondences of two views.
+    """Trains a head or low-rank updates of a frozen transformer on exact correspondences of two views.
 
-    Its loss is the mean of :func:`~setsup_papers.pixels.match_loss` over the pairs of views, or the weighted sum of
-    :class:`~setsup_papers.pixels.PixelContrast`. The state dict, and with it every checkpoint, contains what is
-    trained, and not the frozen transformer; see :class:`~setsup_papers.pixels.PatchNetwork`. To use the result as a
-    transformer of its own, without a head, save ``method.network.merged()``.
+    The loss is the mean of :func:`~setsup_papers.pixels.match_loss` over the pairs of views, or the weighted sum of
+    :class:`~setsup_papers.pixels.PixelContrast`. The state dict, and with it every checkpoint, contains only
+    trained weights, not the frozen transformer; see :class:`~setsup_papers.pixels.PatchNetwork`. To use the updated
+    transformer, without a head, by itself, save ``method.network.merged()``.
 
     Parameters
     ----------
     settings : FinetuningSettings
-        What is minimised, and how; those of the network are not read.
+        Settings of the loss and of the optimiser; those of the network are ignored.
     network : PatchNetwork
         The transformer.
 
@@ -48,7 +46,7 @@ class PixelFinetuning(PixelContrast):
         check_temperature(settings.temperature)
 
     def loss(self, batch: Batch) -> Tensor:
-        """The loss of a batch; with InfoNCE, ``found`` is logged: the share of pixels that find their match.
+        """Compute the loss of a batch; with InfoNCE, log ``found``, the share of pixels whose nearest feature matches.
 
         Parameters
         ----------
@@ -63,30 +61,30 @@ class PixelFinetuning(PixelContrast):
         Raises
         ------
         SetsupError
-            When the batch has no views, or these are not of whole patches.
+            When the batch has no views, or their size is not a multiple of the patch size.
 
         """
         if "view_1" in batch:
-            self._need_whole(*batch["view_1"].shape[-2:])
-        if self.settings.loss == "within_between" or "view_1" not in batch:  # whose error says what is missing
+            self._check_size(*batch["view_1"].shape[-2:])
+        if self.settings.loss == "within_between" or "view_1" not in batch:  # raises an error without views
             return super().loss(batch)
         height, width = batch["view_1"].shape[-2:]
         views = torch.stack([batch["view_1"], batch["view_2"]])
         maps = self.network.maps(unit_range(views.reshape(-1, *views.shape[-3:]))).float()
         partner, positive = (batch[name].reshape(-1, height * width) for name in ("partner", "positive"))
         losses, found, count = [maps.sum() * 0], maps.new_zeros(()), 0
-        for first, second, there, counted in zip(*maps.chunk(2), partner, positive, strict=True):
-            here = counted.nonzero()[:, 0]
-            if len(here) < 2:
+        for first, second, partners, mask in zip(*maps.chunk(2), partner, positive, strict=True):
+            pixels = mask.nonzero()[:, 0]
+            if len(pixels) < 2:
                 continue
-            places = there[here]
-            features = sampled_features(first, here, height, width), sampled_features(second, places, height, width)
+            places = partners[pixels]
+            features = sampled_features(first, pixels, height, width), sampled_features(second, places, height, width)
             losses.append(match_loss(*features, places, self.settings.temperature))
-            found, count = found + _found(*features, places), count + len(here)
+            found, count = found + _found(*features, places), count + len(pixels)
         self.log("found", found / max(count, 1))
         return torch.stack(losses).sum() / len(partner)
 
-    def _need_whole(self, height: int, width: int) -> None:
+    def _check_size(self, height: int, width: int) -> None:
         patch = self.network.patch
         if height % patch or width % patch:
             lower, upper = (max(1, height // patch + more) * patch for more in (0, 1))
@@ -98,12 +96,12 @@ class PixelFinetuning(PixelContrast):
 
 @torch.no_grad()
 def _found(first: Tensor, second: Tensor, places: Tensor) -> Tensor:
-    """How many of the features of view 1 have their partner as the nearest of `second`, by cosine; () float."""
+    """Count the features of view 1 whose nearest feature of view 2, by cosine, is that of their partner; () float."""
     nearest = (first @ torch.nn.functional.normalize(second, dim=1).T).argmax(dim=1)
     return (places[nearest] == places).float().sum()
 
 
-def build(settings: FinetuningSettings, generator: Any) -> PixelFinetuning:
+def build(settings: FinetuningSettings, generator: torch.Generator) -> PixelFinetuning:
     """Build the method of a run; see :meth:`FinetuningSettings.build`."""
     check_choice(settings.loss, ("infonce", "within_between"), "loss", SetsupError)
     check_integer(settings.rank, "rank", SetsupError)
@@ -118,8 +116,8 @@ def build(settings: FinetuningSettings, generator: Any) -> PixelFinetuning:
     if settings.weights is not None and settings.weights != frozen.digest:
         raise DataError(
             f"the weights of {settings.encoder} are not those that the run was trained with (digest "
-            f"{frozen.digest[:12]}, expected {settings.weights[:12]}), and its checkpoints contain only what was "
-            "trained; restore these weights, or train again in another folder"
+            f"{frozen.digest[:12]}, expected {settings.weights[:12]}), and its checkpoints contain only "
+            "trained weights; restore these weights, or train again in another folder"
         )
     network = PatchNetwork(
         frozen,

@@ -1,7 +1,7 @@
 """Experiments of ours that fine-tune a vision transformer by single-pixel contrast; no figures of the paper.
 
-Views are those of ``pixels/rooms``, or of rendered objects, captures and the like: ``--data.name FOLDER``. `setsup
-report dense` measures the transformer before, and the run.
+Views are those of ``pixels/rooms``; ``--data.name FOLDER`` names other rendered views or a capture. `setsup report
+dense` measures the transformer before fine-tuning, and the run.
 """
 
 from dataclasses import replace
@@ -24,7 +24,7 @@ _LOW_RANK = Preset(
     data=Data("rooms-train", modalities=("image",)),
     missing={"rooms-train": f"render it by `{_RENDER}`, or name such a folder by --data.name"},
     sampler=Views(pairs=16),
-    augmentation=RoomPairs(size=224, keep=1 / 64),  # 16 patches of 14 pixels, and 784 matches at most
+    augmentation=RoomPairs(size=224, keep=1 / 64),  # 16 × 16 patches of 14 pixels, and at most 784 matches
     method=FinetuningSettings(),
     steps=2_000,
     seeds=3,

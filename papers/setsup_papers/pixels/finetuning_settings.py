@@ -26,31 +26,30 @@ class FinetuningSettings:
         A vision transformer of Hugging Face: ``hf:OWNER/NAME``, in the cache of the hub, or ``hf:./FOLDER``; nothing is
         downloaded. ``tiny`` is a transformer of two blocks with random weights, for tests.
     rank : int
-        Of the low-rank updates of the projections (LoRA); 0 keeps the transformer as it is and trains a head alone.
+        Rank of the low-rank updates of the projections (LoRA); 0 trains only a head.
     alpha : float
-        The updates are added with the weight alpha / rank. They stay apart from the weights of the transformer.
+        Updates are multiplied by alpha / rank.
     projections : tuple of {"query", "key", "value", "output", "mlp"}
-        Which linear layers of all blocks are updated: those of the attention by name, or both of each network after
-        it.
+        Linear layers that are updated in all blocks: projections of the attention by name, or, for ``mlp``, both layers
+        of the MLP.
     features : int
-        D, channels of a linear head on the features of patches; 0 for no head, where the features of pixels are those
-        of the transformer.
+        Number of channels D of a linear head on the features of patches; 0 for no head.
     loss : {"infonce", "within_between"}
         InfoNCE of the matches of each pair of views, :func:`~setsup_papers.pixels.match_loss`, or the loss of
         :class:`~setsup_papers.pixels.PixelContrast`.
     temperature : float
-        Of InfoNCE.
+        Temperature of InfoNCE.
     within, norm, balance
-        Of the other loss, as for :class:`~setsup_papers.pixels.PixelContrastSettings`.
+        Options of the loss ``within_between``, as for :class:`~setsup_papers.pixels.PixelContrastSettings`.
     rate : float
-        Largest learning rate of AdamW, in one cycle as for :class:`~setsup_papers.pixels.PixelContrastSettings`.
+        Maximum learning rate of AdamW, in one cycle as for :class:`~setsup_papers.pixels.PixelContrastSettings`.
     warmup : float
         Share of the steps in which the rate rises.
     weight_decay : float
         Weight decay of AdamW.
     weights : str, optional
-        Digest of the weights of the transformer; by default of those that are there when the run starts. A run does not
-        resume with others, and is not evaluated with others: its checkpoints contain only what was trained.
+        Digest of the weights of the transformer; by default of those found when the run starts. A run is resumed and
+        evaluated only with the same weights, since its checkpoints contain only trained weights.
 
     """
 
@@ -70,7 +69,7 @@ class FinetuningSettings:
     weights: str | None = None
 
     def build(self, table: "FactorTable", generator: "torch.Generator") -> "LightningModule":
-        """Build the method of a run; DataError where the weights of the transformer are absent, or others."""
+        """Build the method of a run; DataError if the weights of the transformer are missing or differ."""
         return import_method("setsup_papers.pixels.finetuning:build")(self, generator)
 
     def fit_to(self, batch: "Batch") -> "FinetuningSettings":
@@ -85,5 +84,5 @@ class FinetuningSettings:
         return replace(self, encoder=encoder, weights=weights)
 
     def shrunk(self) -> "FinetuningSettings":
-        """A tiny transformer with random weights, for which nothing needs to be fetched."""
+        """Return settings of a tiny transformer with random weights, which needs no download."""
         return replace(self, encoder="tiny", weights=None)

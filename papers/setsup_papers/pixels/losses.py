@@ -186,25 +186,25 @@ def between_loss(
 
 
 def match_loss(first: Tensor, second: Tensor, places: Tensor, temperature: float = 0.1) -> Tensor:
-    """InfoNCE of the matches of a pair of views, in both directions: each pixel must find the one of its own point.
+    """InfoNCE of the matches of a pair of views, in both directions.
 
-    The mean over pixels i of CE(cos(first_i, second_j) / temperature over j, i), averaged with the same of `second`.
-    A match that ends at the same pixel of view 2 is no negative. This is the loss of contrastive predictive coding [2]_
-    on pixels; [1]_ does not use it.
+    Mean over pixels i of CE(cos(first_i, second_j) / temperature over j, i), averaged with the same from `second` to
+    `first`. A match that ends at the same pixel of view 2 is not a negative. This is the loss of contrastive predictive
+    coding [2]_ on pixels; [1]_ does not use it.
 
     Parameters
     ----------
     first, second : (k, D) float
         Features of k ≥ 2 pixels of view 1, and of the pixels of view 2 that show the same points.
     places : (k,) int64
-        Numbers of these pixels of view 2.
+        These pixels of view 2, as y · width + x.
     temperature : float
-        Above 0.
+        Temperature, above 0.
 
     Returns
     -------
     () float32
-        0 or more.
+        Loss, 0 or more.
 
     Raises
     ------

@@ -26,24 +26,24 @@ PROJECTIONS = {
     "output": ("o_proj", "out_proj", "attention.output.dense"),
     "mlp": ("fc1", "fc2", "weights_in", "weights_out", "intermediate.dense", "output.dense"),
 }
-"""Ends of the names of layers in vision transformers of transformers, by what they are here."""
+"""Endings of the names of layers in the vision transformers of transformers, by projection."""
 
 
 class LowRankUpdate(nn.Module):
-    """(alpha / rank) · B A x, to be added to the output of a linear layer: A is (rank, in), B (out, rank).
+    """(alpha / rank) · B A x, added to the output of a linear layer; A is (rank, in), B is (out, rank).
 
-    B is 0 at first, so that the layer starts as it was.
+    B is initially 0, so that the layer is initially unchanged.
 
     Parameters
     ----------
     layer : nn.Linear
-        Only its sizes are read.
+        The layer, of which only the sizes are used.
     rank : int
-        Of the update.
+        Rank of the update.
     alpha : float
-        Its weight, times the rank.
+        The update is multiplied by alpha / rank.
     generator : torch.Generator, optional
-        Of the initial A, uniform in ±1/√in, as in the published code.
+        Generator of the initial A, uniform in ±1/√in, as in the published code.
 
     """
 
@@ -60,13 +60,13 @@ class LowRankUpdate(nn.Module):
         return functional.linear(functional.linear(inputs, self.down), self.up) * self.scale
 
     def matrix(self) -> Tensor:
-        """What it adds to the weight of the layer, (out, in)."""
+        """The update of the weight of the layer, (out, in)."""
         product: Tensor = self.scale * self.up @ self.down
         return product
 
 
 def update_layer(layer: nn.Linear, update: LowRankUpdate) -> None:
-    """Add an update to the output of a layer from now on; the layer itself stays as it is."""
+    """Register a hook that adds an update to the output of a layer; the weights of the layer do not change."""
     layer.register_forward_hook(partial(_updated, update))
 
 
@@ -76,12 +76,12 @@ def _updated(update: LowRankUpdate, layer: nn.Module, inputs: tuple[Any, ...], o
 
 
 def find_projections(model: nn.Module, projections: Sequence[str], name: str) -> list[str]:
-    """Names of the linear layers of a model that are such projections, in the model's order.
+    """Names of the linear layers of a model that are one of the projections, in the model's order.
 
     Raises
     ------
     SetsupError
-        When a projection is unknown, named twice, or not in the model.
+        When no projection is named, or one is unknown, repeated, or not in the model.
 
     """
     if unknown := [one for one in projections if one not in PROJECTIONS]:
@@ -101,6 +101,6 @@ def find_projections(model: nn.Module, projections: Sequence[str], name: str) ->
 
 
 def _kind(path: str) -> str | None:
-    """Which projection a layer is, by the longest end of its name."""
+    """The projection that a layer is, by the longest matching ending of its name; None if it is none."""
     ends = {end: kind for kind, names in PROJECTIONS.items() for end in names if f".{path}".endswith(f".{end}")}
     return ends[max(ends, key=len)] if ends else None

@@ -1,4 +1,4 @@
-"""A frozen vision transformer whose low-rank updates and head are trained, as a network of features of pixels."""
+"""Features of pixels from a frozen vision transformer with trained low-rank updates and a trained head."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -18,14 +18,14 @@ from setsup_papers.pixels.low_rank import LowRankUpdate, find_projections, updat
 __all__ = ["TINY", "FrozenTransformer", "PatchNetwork", "open_transformer", "sampled_features"]
 
 TINY = "tiny"
-"""Name of a transformer with random weights, of two blocks, for tests that a training runs."""
+"""Name of a transformer of two blocks with random weights, for tests of training."""
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 class FrozenTransformer(NamedTuple):
-    """A model of transformers, the side of its patches in pixels, mean and deviation of colors, and a digest.
+    """A model of transformers, the side of its patches in pixels, mean and standard deviation of colors, and a digest.
 
-    `digest` is of its weights, without their names, which differ between versions of transformers.
+    `digest` covers the weights without their names, which differ between versions of transformers.
     """
 
     model: Any
@@ -43,7 +43,7 @@ def open_transformer(name: str) -> FrozenTransformer:
     DataError
         When the weights are not on this machine, or damaged; the message says how to get them.
     SetsupError
-        When the name is no such name, or the model has no patches.
+        When the name has another form, or the model has no patches.
 
     """
     if name == TINY:
@@ -80,25 +80,25 @@ def _tiny() -> Any:
 class PatchNetwork(nn.Module):
     """Features of pixels from a frozen transformer, low-rank updates of its projections, and a linear head.
 
-    The state dict has the updates, ``updates.0.down`` and ``updates.0.up`` …, in the order of the model's layers, and
-    the head, ``head.weight`` and ``head.bias``: what is trained. Weights of the frozen transformer are left out.
+    The state dict contains only trained weights: the updates, ``updates.0.down``, ``updates.0.up`` and so on, in the
+    order of the model's layers, and the head, ``head.weight`` and ``head.bias``.
 
     Parameters
     ----------
     frozen : FrozenTransformer
-        Which :func:`open_transformer` opens; the network takes it over.
+        Result of :func:`open_transformer`; its model is modified in place.
     rank : int
-        Of the updates; 0 for none.
+        Rank of the updates; 0 for none.
     alpha : float
-        The updates have the weight alpha / rank.
+        Updates are multiplied by alpha / rank.
     projections : sequence of str
-        Which layers are updated: ``query``, ``key``, ``value``, ``output`` and ``mlp``.
+        Layers that are updated: ``query``, ``key``, ``value``, ``output`` and ``mlp``.
     features : int
-        D, channels that the head gives; 0 for the features of the transformer, without a head.
+        Number of channels D of the head; 0 for the features of the transformer, without a head.
     name : str
-        Of the model, for errors.
+        Name of the model, for errors.
     generator : torch.Generator, optional
-        Of the initial weights.
+        Generator of the initial weights.
 
     """
 
@@ -139,7 +139,7 @@ class PatchNetwork(nn.Module):
         Grey images are repeated, and an alpha channel is left out.
         """
         if self.training:
-            self.model.eval()  # in training too: not before, since Lightning warns of such parts of a new method
+            self.model.eval()  # here and not in __init__, since Lightning warns of a new method with parts in eval mode
         rows, columns = (-(-side // self.patch) for side in images.shape[-2:])
         pixels = images.expand(-1, 3, -1, -1) if images.shape[1] == 1 else images[:, :3]
         whole = (rows * self.patch, columns * self.patch)
@@ -172,22 +172,22 @@ def _drop_frozen(network: nn.Module, state: dict[str, Any], prefix: str, _: Any)
 
 
 def _add_frozen(network: Any, state: dict[str, Any], prefix: str, *_: Any) -> None:
-    """Complete what is loaded by the weights that are there."""
+    """Add the weights of the frozen transformer to a state dict that is loaded."""
     for name, weight in network.model.state_dict().items():
         state.setdefault(f"{prefix}model.{name}", weight)
 
 
 def sampled_features(maps: Tensor, pixels: Tensor, height: int, width: int) -> Tensor:
-    """Features (k, D) of some pixels of an image: what :meth:`PatchNetwork.forward` interpolates there.
+    """Features (k, D) of some pixels of an image, interpolated as :meth:`PatchNetwork.forward` does.
 
     Parameters
     ----------
     maps : (D, rows, columns) float
         Features of patches.
     pixels : (k,) int64
-        Numbers y · width + x.
+        Pixels, as y · width + x.
     height, width : int
-        Of the image.
+        Size of the image, pixels.
 
     """
     columns = maps.shape[2]
@@ -203,7 +203,7 @@ def sampled_features(maps: Tensor, pixels: Tensor, height: int, width: int) -> T
 
 
 def _between(place: Tensor, side: int, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The patches before and after a pixel on an axis, and how far it is from the one to the other."""
+    """Patches before and after pixels along an axis, and the weight of the patch after."""
     at = ((place + 0.5) * (count / side) - 0.5).clamp(min=0)
     before = at.floor().long().clamp(max=count - 1)
     return before, (before + 1).clamp(max=count - 1), at - before
