@@ -9,7 +9,10 @@ __all__ = ["parse_homography"]
 
 
 def parse_homography(content: bytes, label: str) -> Reals:
-    """A homography (3, 3), with the first pixel in front of its horizon, from the text of its file."""
+    """Parse a homography (3, 3) float64 from the text of a file; its element [2, 2] is made non-negative.
+
+    `label` names the file; raises DataError if the text is not an invertible matrix.
+    """
     try:
         matrix = np.array(
             [line.replace(",", " ").split() for line in content.decode().split("\n") if line.strip()], float

@@ -9,8 +9,8 @@ eight sequences with images larger than 1600 × 1200 pixels ([2]_, and the reade
 
     usual = setsup.load("hpatches", root="hpatches-sequences-release.zip", split="usual")
 
-The module is beside :mod:`setsup.correspondence.photographs`, whose homographies it provides, as datasets do not import
-correspondences.
+The module is in this package, not among the benchmarks, because datasets do not import correspondences; it opens the
+sequences as :class:`~setsup.correspondence.photographs.Photographs`.
 
 References
 ----------
@@ -50,7 +50,7 @@ _ARCHIVES = ("hpatches-sequences-release.zip", "hpatches-sequences-release.tar")
 _IMAGE = r"(?P<scene>[iv]_[^/]+)/(?P<view>[1-9])\.(?:ppm|png|jpg)"
 _CHANGES = {"i": "illumination", "v": "viewpoint"}
 _VIEWS = tuple(range(1, 7))
-_LONGEST = 1 << 12  # bytes of a homography
+_MOST = 1 << 12  # bytes of a homography
 
 
 def open(root: Path | str | None = None, size: tuple[int, int] | None = None) -> Photographs:
@@ -81,8 +81,8 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
 
     """
     size = check_size(size)
-    held = {r"[iv]_[^/]+/H_1_2$": "<sequence>/H_1_2"}
-    members = find_members(_NAME, None if root is None else expanded(root), held, _ARCHIVES)
+    holds = {r"[iv]_[^/]+/H_1_2$": "<sequence>/H_1_2"}
+    members = find_members(_NAME, None if root is None else expanded(root), holds, _ARCHIVES)
     places, fields = members.matching(_IMAGE)
     scenes = fields["scene"].to_pylist()
     views = [int(view) for view in fields["view"].to_pylist()]
@@ -109,7 +109,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
 
 def _homography(members: MemberIndex, name: str) -> Reals:
     place = members.place(name)
-    return parse_homography(members.read(place, _LONGEST), members.label(place))
+    return parse_homography(members.read(place, _MOST), members.label(place))
 
 
 def _check_views(members: MemberIndex, scenes: list[str], views: list[int]) -> None:

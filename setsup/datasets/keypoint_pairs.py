@@ -34,7 +34,7 @@ class KeypointPairs:
     Raises
     ------
     DataError
-        When the lengths or shapes disagree, or a status is none.
+        When lengths or shapes disagree, or a status is not from 0 to 4.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class KeypointPairs:
     names: Sequence[str]
 
     def __post_init__(self) -> None:
-        """Check the shapes, and keep arrays of the dtypes."""
+        """Check the shapes, and convert to arrays of the documented dtypes."""
         count = len(self.names)
         for name, dtype, shape in (
             ("points1", np.float64, (count, 2)),
@@ -121,26 +121,26 @@ class PairList:
 
 
 class Keypoints(Protocol):
-    """What a dataset with keypoints has besides the members of any dataset."""
+    """Members of a dataset with keypoints, in addition to those of every dataset."""
 
     @property
     def published_pairs(self) -> PairList:
-        """Pairs of rows that the benchmark publishes."""
+        """Pairs of rows that the benchmark publishes; a property, or an attribute."""
         ...
 
     def keypoint_pairs(self, rows: Sequence[int]) -> KeypointPairs:
-        """Keypoints that two rows share."""
+        """Keypoints that two rows (2,) share."""
         ...
 
 
 def has_keypoints(dataset: Any) -> bool:
-    """Whether a dataset has keypoints and published pairs; these are not read."""
+    """Whether a dataset has keypoints and published pairs; does not compute the pairs."""
     source = dataset.source if isinstance(dataset, Selection) else dataset
     return hasattr(source, "keypoint_pairs") and getattr_static(source, "published_pairs", None) is not None
 
 
 def listed_pairs(dataset: Dataset) -> PairList:
-    """Published pairs of a dataset; of a selection those whose two rows it has, with its row numbers.
+    """Published pairs of a dataset; for a selection, those whose rows are both selected, with its row numbers.
 
     Raises
     ------

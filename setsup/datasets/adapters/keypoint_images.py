@@ -1,4 +1,4 @@
-"""Images of objects with keypoints that mean the same on all objects of a category, and published pairs of them."""
+"""Images of objects with keypoints that are defined for each category, and published pairs of images."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,9 +30,10 @@ class KeypointImages(ReleaseDataset):
     Attributes
     ----------
     pair_factors : tuple of str
-        ``("category",)``: of what two images of a pair agree in.
+        ``("category",)``: the factors in which two images of a pair agree.
     keypoint_scale : str
-        The scale of errors that is usual for the benchmark: ``bbox``, ``img`` or ``keypoints``.
+        Scale of the errors that the benchmark's papers report: ``bbox``, ``img`` or ``keypoints``, as in
+        :class:`setsup.experiments.evaluations.keypoint_transfer.Transfer`.
 
     """
 
@@ -48,7 +49,7 @@ class KeypointImages(ReleaseDataset):
         boxes: Reals | None,
         size: tuple[int, int] | None,
     ) -> None:
-        """Set up; `points` (rows, keypoints, 2), NaN for missing ones, and `boxes` (rows, 4), pixels of the files."""
+        """Take `points` (rows, keypoints, 2), NaN for missing ones, and `boxes` (rows, 4), in pixels of the files."""
         self.name, self.factors = name, factors
         self._images, self._size = images, size
         self._points, self._boxes = points, boxes
@@ -86,8 +87,9 @@ class KeypointImages(ReleaseDataset):
         Returns
         -------
         KeypointPairs
-            In the order of the annotation, named by their numbers. Keypoints that an image does not have are left out,
-            also those that `size` cuts off image 1; those that it cuts off image 2 are OUTSIDE.
+            In the order of the annotation, named by their numbers, positions in pixels of the images as fetched.
+            Keypoints that either image lacks are left out, as are those that `size` cuts off image 1; those that it
+            cuts off image 2 are OUTSIDE.
 
         Raises
         ------
@@ -106,7 +108,7 @@ class KeypointImages(ReleaseDataset):
                 "PixelPairSampler, or take them from published_pairs"
             )
         points1, points2 = (
-            self._moved(points, row) for points, row in zip(self._shared(row1, row2), rows, strict=True)
+            self._as_fetched(points, row) for points, row in zip(self._shared(row1, row2), rows, strict=True)
         )
         known = np.isfinite(points1).all(axis=1) & np.isfinite(points2).all(axis=1)
         if self._size is not None:
@@ -121,8 +123,8 @@ class KeypointImages(ReleaseDataset):
         """Keypoints of two rows, in pixels of their files, NaN where an image does not have them."""
         return self._points[row1], self._points[row2]
 
-    def _moved(self, points: Reals, row: int) -> Reals:
-        """Points of an image file in pixels of the image as fetched."""
+    def _as_fetched(self, points: Reals, row: int) -> Reals:
+        """Convert points (n, 2) from pixels of an image file to pixels of the image as fetched."""
         return points if self._size is None else fitted(points, self._sizes[row].tolist(), self._size)
 
     @of_row
@@ -138,7 +140,8 @@ class KeypointImages(ReleaseDataset):
             return fetch_images(self._images, rows, self.modalities[name].shape, self._size, out)
         known: Any = self._points if name == "keypoints" else self._boxes
         flat = [
-            self._moved(known[row].reshape(-1, 2), row).reshape(known.shape[1:]) for row in rows.reshape(-1).tolist()
+            self._as_fetched(known[row].reshape(-1, 2), row).reshape(known.shape[1:])
+            for row in rows.reshape(-1).tolist()
         ]
         found = np.array(flat, np.float32).reshape(*rows.shape, *known.shape[1:])
         if out is None:
@@ -148,9 +151,9 @@ class KeypointImages(ReleaseDataset):
 
 
 def fitted(points: npt.ArrayLike, whole: Sequence[int], size: Sequence[int]) -> Reals:
-    """Points (n, 2) of an image after it was made to just cover a size, its centre cut out.
+    """Points (n, 2) of an image, after it is resized to just cover a size and cropped about its centre.
 
-    `whole, size` (height, width), pixels, of the image and of the result; as :func:`setsup.datasets.images.resize`.
+    `whole, size` (height, width) of the image and of the result, pixels; as :func:`setsup.datasets.images.resize`.
 
     Examples
     --------

@@ -11,10 +11,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+import numpy as np
+
+from setsup.arrays import Rows
 from setsup.errors import DamagedFile, short
+from setsup.files.archives.members import MemberIndex
 from setsup.files.roots import some
 
-__all__ = ["counting_left_out", "refuse_twice", "warn_left_out"]
+__all__ = ["counting_left_out", "present_files", "refuse_twice", "warn_left_out"]
 
 _log = logging.getLogger("setsup")
 _counted: ContextVar[list[int] | None] = ContextVar("left out", default=None)
@@ -62,3 +66,12 @@ def warn_left_out(where: object, what: str, lost: Sequence[str], total: int) -> 
         "%s: %s of the %s listed %s are missing (%s); they are left out",
         *(where, f"{len(lost):,}", f"{total:,}", what, some([short(name) for name in lost])),
     )
+
+
+def present_files(members: MemberIndex, what: str, files: Sequence[str]) -> tuple[Rows, Rows]:
+    """Rows (k,) of the listed files that a release has, and their places (k,); warns of the others."""
+    places = members.places(files)
+    lost = np.flatnonzero(places < 0).tolist()
+    warn_left_out(members.source, what, [files[row] for row in lost], len(files))
+    rows = np.flatnonzero(places >= 0)
+    return rows, places[rows]

@@ -220,7 +220,7 @@ def test_damaged_annotations(tmp_path: Path) -> None:
         ([{**healthy, "camera": {**healthy["camera"], "q": [0, 0, 0, 0]}}], "image 0 .*q must be a quaternion"),
         ([{**healthy, "camera": {**healthy["camera"], "focal_length": 0}}], "focal_length must be above 0"),
         ([{**healthy, "image_size": [96]}], "image 0 does not match"),
-        ([{**healthy, "image_size": [96.5, 3]}], "image_size must be two whole numbers"),
+        ([{**healthy, "image_size": [96.5, 3]}], "image_size must be two integers"),
         ([{**healthy, "filename": "../a.jpg"}], "filename must be the name of a file"),
         ([healthy, healthy], r"lists the image '000\.jpg' more than once"),
     ):

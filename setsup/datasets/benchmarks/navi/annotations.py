@@ -35,7 +35,8 @@ _LARGEST = 1 << 15  # pixels a side
 class Annotated(NamedTuple):
     """One image: names, and its camera in setsup's convention.
 
-    `pose` (4, 4) and `intrinsics` (3, 3) are nested lists; `size` is (height, width).
+    `pose` (4, 4), camera to object, metres, and `intrinsics` (3, 3), pixels, are nested lists; `size` is (height,
+    width), pixels.
     """
 
     file: str
@@ -48,7 +49,7 @@ class Annotated(NamedTuple):
 
 
 def read_scene(release: MemberIndex, place: int) -> list[Annotated]:
-    """Read the images of a scene, by their file names; DamagedFile for what does not have the published form."""
+    """Read the images of a scene, sorted by file name; DamagedFile if they do not match the published format."""
     label = release.label(place)
     entries = read_json(release.read(place, _MOST), label)
     if not isinstance(entries, list):
@@ -110,5 +111,5 @@ def _pose(q: Any, t: Any) -> list[list[float]]:
 
 def _whole(side: Any) -> int:
     if isinstance(side, bool) or int(side) != side or not 0 < side <= _LARGEST:
-        raise ValueError(f"image_size must be two whole numbers from 1 to {_LARGEST:,}, not {side}")
+        raise ValueError(f"image_size must be two integers from 1 to {_LARGEST:,}, not {side}")
     return int(side)

@@ -2,10 +2,10 @@
 
 Convention
 ----------
-The world of a row is the frame of its object's scan, in metres, so that all images of an object have one world,
-whatever stands around it; see :mod:`setsup.datasets.benchmarks.navi.annotations`. Depth is along the optical axis, of
-the object alone: a PNG of 16 bits has v = 65535 · 10 / d for a depth of d millimetres, and 0 where there is none. A
-step is d² / 655,350 mm: 0.4 mm at half a metre.
+The world of a row is the frame of its object's scan, in metres, so all images of an object share one world,
+whatever their background; see :mod:`setsup.datasets.benchmarks.navi.annotations`. Depth is along the optical axis, of
+the object alone: a PNG of 16 bits stores v = 65535 · 10 / d for a depth of d millimetres, and 0 where there is none.
+The resolution is d² / 655,350 mm: 0.4 mm at half a metre.
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ from setsup.datasets.adapters.factor_columns import nominal, table_of
 from setsup.datasets.adapters.fetching import read_distinct
 from setsup.datasets.adapters.frame_maps import fit_map, read_mask
 from setsup.datasets.adapters.image_sources import MemberImages
-from setsup.datasets.adapters.missing_files import warn_left_out
+from setsup.datasets.adapters.missing_files import present_files
 from setsup.datasets.benchmarks.navi.annotations import Annotated, read_scene
 from setsup.datasets.dataset import of_row
 from setsup.datasets.formats.depth_images import decode_depth, deep_size
@@ -57,7 +57,7 @@ def open(
     Rows are the annotated images whose file exists, by object, scene and file name. Factors: ``object``; ``scene``
     (within the object), such as ``wild_set`` or ``multiview-00-pixel_5``; ``kind``: ``wild_set`` (other backgrounds,
     light and poses), ``multiview`` or ``video``; the key ``file`` (within the scene), its name without the ending;
-    ``camera``; ``occluded``, whether a part of the object is; and the published ``split``, train or val.
+    ``camera``; ``occluded``, whether the object is partly occluded; and the published ``split``, train or val.
 
     Modalities: ``image``; ``pose``, camera to the object's scan, metres; ``intrinsics``; and, if available,
     ``object_mask``, 255 for the object's pixels, and ``depth``, metres, 0 beside the object. Views of a scene agree in
@@ -71,11 +71,11 @@ def open(
         Images are resized to cover this size and cropped about their centre, intrinsics follow, masks and depth take
         the nearest pixel.
     crop : (height, width), optional
-        Instead: the smallest window of this shape around the object, as far as the image reaches, is resized to it.
-        The object is where depth is known. A window that would lie partly beyond the image is shifted into it; where
-        the object is larger than the largest such window in the image, it is cut off. probe3d [2]_ has ``(512, 512)``.
+        Instead of `size`: the smallest window of this aspect ratio around the object is resized to this size. The
+        object is where depth is known. A window that would extend beyond the image is shifted into it; an object larger
+        than the largest such window is cut off. probe3d [2]_ uses ``(512, 512)``.
     every : int
-        Keep every so many rows, from the first: probe3d takes every fourth image of ``wild_set``.
+        Keep every `every`-th row, from the first: probe3d uses every fourth image of ``wild_set``.
 
     Raises
     ------
@@ -97,33 +97,28 @@ def open(
     release = find_members("navi", root, _HOLDS, _ARCHIVES)
     annotated, columns = _read(release)
     folders = [f"{each}/{scene}" for each, scene in zip(columns["object"], columns["scene"], strict=True)]
-    files = {
-        name: release.places([f"{top}/{part.format(entry.file, Path(entry.file).stem)}" for top, entry in
-                              zip(folders, annotated, strict=True)])
-        for name, part in {"image": "images/{0}", "object_mask": "masks/{1}.png", "depth": "depth/{1}.png"}.items()
-    }  # fmt: skip
-    rows = np.flatnonzero(files["image"] >= 0)
-    lost = [f"{folders[row]}/images/{annotated[row].file}" for row in np.flatnonzero(files["image"] < 0).tolist()]
-    warn_left_out(release.source, "images", lost, len(annotated))
-    rows = rows[::every]
+    paths = [f"{top}/images/{entry.file}" for top, entry in zip(folders, annotated, strict=True)]
+    rows, places = present_files(release, "images", paths)
+    rows, places = rows[::every], places[::every]
     kept = [annotated[row] for row in rows.tolist()]
     factors = _factors({name: [column[row] for row in rows.tolist()] for name, column in columns.items()}, kept)
-    maps = {
-        name: FrameMaps(release, files[name][rows], dtype, read, unit)
-        for name, dtype, read, unit in (
-            ("object_mask", "uint8", read_mask, ""),
-            ("depth", "float32", _depth, "m"),
-        )
-        if (files[name][rows] >= 0).any()
-    }
-    images = MemberImages(release, files["image"][rows])
+    maps = {}
+    for name, folder, dtype, read, unit in (
+        ("object_mask", "masks", "uint8", read_mask, ""),
+        ("depth", "depth", "float32", _depth, "m"),
+    ):
+        pngs = [f"{folders[row]}/{folder}/{Path(annotated[row].file).stem}.png" for row in rows.tolist()]
+        known = release.places(pngs)
+        if (known >= 0).any():
+            maps[name] = FrameMaps(release, known, dtype, read, unit)
+    images = MemberImages(release, places)
     poses, lenses = (np.array([getattr(each, name) for each in kept]) for name in ("pose", "intrinsics"))
     sizes = np.array([each.size for each in kept], np.int64).reshape(-1, 2)
     return NaviFrames(table_of(factors), images, poses, lenses, sizes, size, crop, maps)
 
 
 class NaviFrames(CameraFrames):
-    """Frames around objects, whole or cropped about the object.
+    """Whole frames, or frames cropped about the object.
 
     `poses` (n, 4, 4) and `intrinsics` (n, 3, 3) float64; `sizes` (n, 2) int64; `size` or `crop` (height, width).
     """
@@ -172,7 +167,7 @@ class NaviFrames(CameraFrames):
         return super().originals(rows, name)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what this process has read of the files."""
+        """Leave out the windows that this process has computed."""
         return {**super().__getstate__(), "_windows": None}
 
     def _read(self, name: str, rows: Rows, out: Array | None) -> Array:
@@ -243,9 +238,9 @@ class NaviFrames(CameraFrames):
 
 
 def window_around(box: tuple[float, float, float, float], size: Size, shape: Size) -> list[float]:
-    """The smallest window of the proportions of `shape` around a box, within an image of a size.
+    """The smallest window with the aspect ratio of `shape` around a box, within an image of a size.
 
-    Boxes and windows are edges (left, top, right, bottom).
+    Boxes and windows are edges (left, top, right, bottom), pixels; `size` and `shape` are (height, width).
 
     Examples
     --------

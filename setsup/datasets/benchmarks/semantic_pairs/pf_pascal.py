@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from setsup.arrays import Array, Reals, Rows
-from setsup.checks import check_array
 from setsup.datasets.adapters.factor_columns import nominal, table_of
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.adapters.keypoint_images import KeypointImages
-from setsup.datasets.adapters.missing_files import warn_left_out
+from setsup.datasets.adapters.missing_files import present_files, warn_left_out
 from setsup.datasets.benchmarks.semantic_pairs.lists import find_list, read_rows
 from setsup.datasets.formats.matlab.mat import read_mat
 from setsup.datasets.images import check_size
@@ -80,11 +79,8 @@ class PFPascal(KeypointImages):
     def __init__(self, members: MemberIndex, lists: dict[str, list[Pair]], size: tuple[int, int] | None = None) -> None:
         names = members.matching(_ANNOTATIONS)[1]["name"].to_pylist()
         photos = [name.split("/")[1] for name in names]
-        places = members.places([f"JPEGImages/{photo}.jpg" for photo in photos])
-        lost = np.flatnonzero(places < 0).tolist()
-        warn_left_out(members.source, "images", [f"JPEGImages/{photos[row]}.jpg" for row in lost], len(names))
-        kept = np.flatnonzero(places >= 0)
-        names = [names[row] for row in kept.tolist()]
+        rows, places = present_files(members, "images", [f"JPEGImages/{photo}.jpg" for photo in photos])
+        names = [names[row] for row in rows.tolist()]
         read = []
         for name in names:
             member = members.place(f"Annotations/{name}.mat")
@@ -94,11 +90,11 @@ class PFPascal(KeypointImages):
             points[row, : len(one)] = one
         category, photo = ([name.split("/")[part] for name in names] for part in (0, 1))
         factors = table_of([nominal("category", category), nominal("photo", photo, role="key")])
-        images = MemberImages(members, places[kept], upright=False)
+        images = MemberImages(members, places, upright=False)
         super().__init__("pf-pascal", factors, images, points, np.array([box for _, box in read], np.float64), size)
-        self.published_pairs = self._listed(members, lists, names)
+        self.published_pairs = self._list_pairs(members, lists, names)
 
-    def _listed(self, members: MemberIndex, lists: dict[str, list[Pair]], names: list[str]) -> PairList:
+    def _list_pairs(self, members: MemberIndex, lists: dict[str, list[Pair]], names: list[str]) -> PairList:
         number = {name: row for row, name in enumerate(names)}
         rows, splits, flips, missing = list[list[int]](), list[int](), list[bool](), list[str]()
         for code, pairs in enumerate(lists.values()):
@@ -145,7 +141,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
         When the files or all lists are missing (the message shows how to get them), or a file is damaged.
 
     """
-    check_array(size, "size", DataError)
+    size = check_size(size)
     path = None if root is None else expanded(root)
     members = find_members("pf-pascal", path, _HOLDS, _ARCHIVES)
     lists: dict[str, list[Pair]] = {split: [] for split in _LISTS}
@@ -158,7 +154,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
             f"pf-pascal: {members.source} has no test_pairs.csv, val_pairs.csv or trn_pairs.csv, in or beside it; run "
             "`setsup fetch pf-pascal`, which says where the lists are"
         )
-    return PFPascal(members, lists, check_size(size))
+    return PFPascal(members, lists, size)
 
 
 def read_annotation(content: bytes, label: str) -> tuple[Reals, list[float]]:

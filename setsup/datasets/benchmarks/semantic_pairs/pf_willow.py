@@ -12,11 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from setsup.arrays import Reals, Rows
-from setsup.checks import check_array
 from setsup.datasets.adapters.factor_columns import nominal, table_of
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.adapters.keypoint_images import KeypointImages
-from setsup.datasets.adapters.missing_files import warn_left_out
+from setsup.datasets.adapters.missing_files import present_files
 from setsup.datasets.benchmarks.semantic_pairs.lists import find_list, read_rows
 from setsup.datasets.images import check_size
 from setsup.datasets.keypoint_pairs import PairList
@@ -42,9 +41,9 @@ Listed = tuple[list[tuple[str, str]], Reals]
 class PFWillow(KeypointImages):
     """Images of PF-WILLOW, as returned by :func:`open`.
 
-    A row is an image of the list, sorted by category and name. ``published_pairs`` are those of the list, with the
-    factor ``category``. Keypoints are listed for pairs; the modality ``keypoints`` has those of the first pair that
-    has an image.
+    A row is an image of the list; rows are sorted by category and name. ``published_pairs`` are those of the list, with
+    the factor ``category``. Keypoints are published for pairs; the modality ``keypoints`` has those of the first pair
+    with the image.
 
     Parameters
     ----------
@@ -62,10 +61,7 @@ class PFWillow(KeypointImages):
     def __init__(self, members: MemberIndex, listed: Listed, size: tuple[int, int] | None = None) -> None:
         pairs, points = listed
         names = sorted({name for pair in pairs for name in pair})
-        places = members.places(names)
-        lost = np.flatnonzero(places < 0).tolist()
-        warn_left_out(members.source, "images", [names[row] for row in lost], len(names))
-        kept = np.flatnonzero(places >= 0)
+        kept, places = present_files(members, "images", names)
         names = [names[row] for row in kept.tolist()]
         number = {name: row for row, name in enumerate(names)}
         both = [at for at, pair in enumerate(pairs) if pair[0] in number and pair[1] in number]
@@ -78,7 +74,7 @@ class PFWillow(KeypointImages):
         category, photo = ([name.split("/")[part] for name in names] for part in (0, 1))
         photo = [name.rpartition(".")[0] for name in photo]
         factors = table_of([nominal("category", category), nominal("photo", photo, role="key")])
-        images = MemberImages(members, places[kept], upright=False)
+        images = MemberImages(members, places, upright=False)
         super().__init__("pf-willow", factors, images, first, None, size)
         codes = factors.codes("category", rows[:, 0])
         self.published_pairs = PairList(rows, table_of([(factors["category"], codes)]))
@@ -117,7 +113,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
         When the files or the list are missing (the message shows how to get them), or the list is damaged.
 
     """
-    check_array(size, "size", DataError)
+    size = check_size(size)
     path = None if root is None else expanded(root)
     members = find_members("pf-willow", path, _HOLDS, _ARCHIVES)
     place = find_list(members, "pf-willow", path, _LISTS)
@@ -126,7 +122,7 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
             f"pf-willow: {members.source} has no test_pairs.csv, in or beside it; run `setsup fetch pf-willow`, which "
             "says where the list is"
         )
-    return PFWillow(members, read_pairs(content_of(place, _MOST, "a list of pairs"), label_of(place)), check_size(size))
+    return PFWillow(members, read_pairs(content_of(place, _MOST, "a list of pairs"), label_of(place)), size)
 
 
 def read_pairs(content: bytes, label: str) -> Listed:

@@ -14,17 +14,16 @@ from typing import Any
 import numpy as np
 
 from setsup.arrays import Array, Reals
-from setsup.checks import check_array
 from setsup.datasets.adapters.factor_columns import nominal, table_of
 from setsup.datasets.adapters.image_sources import MemberImages
 from setsup.datasets.adapters.keypoint_images import KeypointImages
-from setsup.datasets.adapters.missing_files import warn_left_out
+from setsup.datasets.adapters.missing_files import present_files
 from setsup.datasets.benchmarks.semantic_pairs.spair_pairs import LEVELS, SPLITS, PairLines, read_levels, read_lines
 from setsup.datasets.formats.json_text import is_finite, read_json
 from setsup.datasets.images import check_size
 from setsup.datasets.keypoint_pairs import PairList
 from setsup.datasets.per_process import per_process
-from setsup.errors import DamagedFile, DataError, abbreviate
+from setsup.errors import DamagedFile, abbreviate
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.files.archives.members import MemberIndex
 from setsup.files.archives.releases import find_members
@@ -34,7 +33,7 @@ __all__ = ["SPair", "open", "read_annotation"]
 Annotation = tuple[Reals, list[float], dict[str, Any]]
 
 KEYPOINTS = 30
-"""Keypoints of an annotation; categories have different ones, and each object some of them."""
+"""Keypoints of an annotation; a category has a subset of them, and an object a subset of those."""
 
 _ANNOTATIONS = r"ImageAnnotation/(?P<name>[^/]+/[^/]+)\.json"
 _HOLDS = {
@@ -66,22 +65,19 @@ class SPair(KeypointImages):
 
     def __init__(self, members: MemberIndex, size: tuple[int, int] | None = None) -> None:
         names = members.matching(_ANNOTATIONS)[1]["name"].to_pylist()
-        places = members.places([f"JPEGImages/{name}.jpg" for name in names])
-        lost = np.flatnonzero(places < 0).tolist()
-        warn_left_out(members.source, "images", [f"JPEGImages/{names[row]}.jpg" for row in lost], len(names))
-        kept = np.flatnonzero(places >= 0)
-        self._names = [names[row] for row in kept.tolist()]
+        rows, places = present_files(members, "images", [f"JPEGImages/{name}.jpg" for name in names])
+        self._names = [names[row] for row in rows.tolist()]
         self._members = members
         read = [_read(members, f"ImageAnnotation/{name}.json") for name in self._names]
         self._lines = read_lines(members, self._names)
         points, boxes = (np.array([one[part] for one in read], np.float64) for part in (0, 1))
         factors = _table(self._names, [one[2] for one in read], self._lines)
-        images = MemberImages(members, places[kept], upright=False)
+        images = MemberImages(members, places, upright=False)
         super().__init__("spair-71k", factors, images, points, boxes, size)
 
     @per_process
     def published_pairs(self) -> PairList:
-        """Pairs of the large layout; the first use reads all pair annotations and stores what they say in the cache."""
+        """Pairs of the large layout; the first use reads all pair annotations and caches their levels."""
         lines = self._lines
         levels = read_levels(self._members, lines, self._points)
         columns: list[tuple[Factor, Array]] = [
@@ -115,8 +111,8 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
         When the files are missing (the message shows how to get them), or an annotation is damaged.
 
     """
-    check_array(size, "size", DataError)
-    return SPair(find_members("spair-71k", root, _HOLDS, _ARCHIVES), check_size(size))
+    size = check_size(size)
+    return SPair(find_members("spair-71k", root, _HOLDS, _ARCHIVES), size)
 
 
 def _read(members: MemberIndex, name: str) -> Annotation:

@@ -32,7 +32,7 @@ _KEYS = {"viewpoint": "viewpoint_variation", "scale": "scale_variation"}
 _FOLDERS = {"train": "trn", "val": "val", "test": "test"}
 _LINE = re.compile(r"\d{1,9}-([^-:/]+)-([^-:/]+):([^-:/]+)")
 _ENTRY = np.dtype([(name, "u1") for name in LEVELS])
-_VERSION = 1  # of what is made of the annotations
+_VERSION = 1  # of the cached levels
 _MOST_LIST, _MOST_PAIR = 1 << 26, 1 << 16
 
 _log = logging.getLogger("setsup")
@@ -107,7 +107,7 @@ def _read_all(members: MemberIndex, places: Rows, lines: PairLines, points: Real
             advance()
     if others:
         _log.warning(
-            "%s: keypoints of %s pair annotations differ from those of their images, which count",
+            "%s: keypoints of %s pair annotations differ from those of their images; those of the images are used",
             members.source,
             f"{others:,}",
         )

@@ -50,10 +50,10 @@ class VideoTracks(NamedTuple):
     Attributes
     ----------
     points : (n, t, 2) float64
-        Pixels (x, y) of the frames as they are fetched; centres of pixels are integers. Of occluded points, they mean
-        nothing.
+        Pixels (x, y) of the frames as they are fetched; centres of pixels are integers. Positions of occluded points
+        are meaningless.
     occluded : (n, t) bool
-        Where a point is hidden, or out of the frame.
+        Whether a point is hidden or outside the frame.
 
     """
 
@@ -79,11 +79,11 @@ class PointVideos(BaseDataset):
     Parameters
     ----------
     name : str
-        Of the dataset.
+        Name of the dataset.
     file : Path or str
         The pickle.
     size : (height, width), optional
-        Of the frames as they are fetched; as they are stored for None.
+        Size of the frames as they are fetched; None for the stored size.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class PointVideos(BaseDataset):
 
     @of_row
     def video_tracks(self, row: int) -> VideoTracks:
-        """Tracks of all points of the video that a row is a frame of, through all of its frames.
+        """Tracks of all points of the video of a row, through all of its frames.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ class PointVideos(BaseDataset):
 
     @of_row
     def keypoint_pairs(self, rows: Sequence[int]) -> KeypointPairs:
-        """Points that a frame shows, and where another frame of the same video has them.
+        """Points that are visible in a frame, and their positions in another frame of the same video.
 
         Parameters
         ----------
@@ -159,8 +159,8 @@ class PointVideos(BaseDataset):
         Returns
         -------
         KeypointPairs
-            One for each point that is visible in frame 1, VISIBLE (0) or OCCLUDED (1) in frame 2; TAP-Vid also calls a
-            point occluded that is out of the frame.
+            One for each point that is visible in frame 1, VISIBLE (0) or OCCLUDED (1) in frame 2; TAP-Vid also counts
+            points outside the frame as occluded.
 
         Raises
         ------
@@ -215,7 +215,7 @@ def open_videos(name: str, root: Path | str | None, size: tuple[int, int] | None
 
 
 def unpack_videos(name: str, root: Path | str | None) -> Path:
-    """Unpack the published archive; returns the folder of the pickle."""
+    """Unpack the published archive, and return the folder of the pickle."""
     return _pickle(_release(name).unpack(root)).parent
 
 
