@@ -38,7 +38,7 @@ def dense_page(results: DenseResults, sheets: Mapping[str, Image.Image], lines: 
 
 
 def benchmark_page(results: BenchmarkResults, sheets: Mapping[str, Image.Image], lines: Sequence[str] = ()) -> str:
-    """The same of a benchmark with its own protocol."""
+    """Build the page of a benchmark with its own protocol, as :func:`dense_page` does."""
     return _page(results.about["dataset"], results.tables(), sheets, results.weights, lines)
 
 

@@ -148,7 +148,7 @@ def run(options: Options) -> int:
     from setsup.experiments.data import image_modality
     from setsup_cli.encoders.dense_benchmarks import find_benchmark, refuse_options
 
-    image_modality(dataset)  # raises what is wrong, before anything is computed
+    image_modality(dataset)  # raises an error before anything is computed
     benchmark = find_benchmark(dataset)
     if benchmark is not None:
         refuse_options(options, dataset, benchmark)
@@ -230,11 +230,11 @@ def _queries(word: str) -> int | None:
 
 
 def _rows(options: Options, dataset: "Dataset") -> "Rows":
-    """Pairs of views."""
+    """Rows (n, 2) of the pairs of views."""
     from setsup.correspondence.matching import find_match
     from setsup.experiments.evaluations.view_pairs import draw_view_pairs
 
-    find_match(dataset)  # raises what is wrong, before anything is drawn
+    find_match(dataset)  # raises an error before anything is drawn
     with advised_for_command({"scene": "--scene", "where": "--where", "seed": "--seed"}):
         return draw_view_pairs(
             dataset, options.pairs or _PAIRS, options.seed, scene=split_names(options.scene), where=options.where
@@ -248,7 +248,7 @@ def _measure(
     settings: "DenseSettings",
     encoders: Sequence[PixelEncoder],
 ) -> "tuple[DenseResults, Callable[[int], ViewPair]]":
-    """Results, and what is true of a pair by its number."""
+    """Results, and the function that returns a pair by its number."""
     from setsup.correspondence.matching import find_match
     from setsup.experiments.evaluations.dense import describe_settings, measure_pairs
     from setsup.experiments.evaluations.dense_results import DenseResults
@@ -313,7 +313,7 @@ def _overlaps(path: Path | None, dataset: "Dataset", rows: "Rows") -> list[float
 
 
 def _lines(results: "DenseResults") -> list[str]:
-    """What is said of the pairs."""
+    """Lines of the report."""
     count, scenes = len(results.rows), len(set(results.scenes))
     queries = "all" if results.settings.queries is None else f"up to {results.settings.queries:,}"
     features = "interpolated to pixels" if results.about["features"] == "pixels" else "at patches, matched at centres"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from setsup.datasets.keypoint_pairs import has_keypoints
 from setsup.errors import DataError, advised_for_command
 from setsup.files.expand_user import expanded
 from setsup_cli.encoders.pixel_encoders import PixelEncoder, open_pixel_encoders
@@ -14,12 +15,6 @@ if TYPE_CHECKING:
     from setsup.experiments.evaluations.measured import BenchmarkResults, Encode, Example
 
 __all__ = ["BENCHMARKS", "Benchmark", "Found", "find_benchmark", "measure_benchmark", "refuse_options"]
-
-
-def _has_keypoints(dataset: Any) -> bool:
-    from setsup.datasets.keypoint_pairs import has_keypoints
-
-    return has_keypoints(dataset)
 
 
 def _has_homographies(dataset: Any) -> bool:
@@ -37,18 +32,16 @@ class Benchmark:
     Attributes
     ----------
     name : str
-        Of the kind, in results.
+        Name of the kind, in results.
     fits : callable
-        Whether a dataset is one.
+        Whether a dataset is of this kind.
     module : str
         Module of :mod:`setsup.experiments.evaluations` with ``METHOD``, ``choose``, ``describe``, ``measure``,
         ``main_value`` and ``examples``.
     unit : str
-        What is measured one after the other.
-    grid : bool
-        Whether ``encode`` returns features of patches in any case, since the module interpolates them itself.
+        What is measured one after another, for the progress bar.
     step : bool
-        Whether ``choose`` takes the distance of grid points.
+        Whether ``choose`` has the argument ``step``, the distance of grid points.
 
     """
 
@@ -56,7 +49,6 @@ class Benchmark:
     fits: Callable[[Any], bool]
     module: str
     unit: str
-    grid: bool = False
     step: bool = False
 
     def load(self) -> Any:
@@ -65,11 +57,11 @@ class Benchmark:
 
 
 BENCHMARKS = (
-    Benchmark("keypoints", _has_keypoints, "keypoint_transfer", "pair", grid=True),
-    Benchmark("planes", _has_homographies, "homography_matching", "pair", grid=True, step=True),
-    Benchmark("tracks", _has_tracks, "point_tracking", "video", grid=True, step=True),
+    Benchmark("keypoints", has_keypoints, "keypoint_transfer", "pair"),
+    Benchmark("planes", _has_homographies, "homography_matching", "pair", step=True),
+    Benchmark("tracks", _has_tracks, "point_tracking", "video", step=True),
 )
-"""Kinds of benchmarks; the first one that fits a dataset counts."""
+"""Kinds of benchmarks; a dataset is of the first one that fits it."""
 
 _VIEWS_ONLY = {"scene": None, "spread": None, "queries": "1024", "step": 4, "overlaps": None}
 
@@ -80,11 +72,9 @@ def find_benchmark(dataset: "Dataset") -> Benchmark | None:
 
 
 def refuse_options(options: Any, dataset: "Dataset", benchmark: Benchmark) -> None:
-    """Refuse options that a benchmark's protocol does not have."""
+    """Raise DataError for options that a benchmark's protocol does not have."""
     for name, default in _VIEWS_ONLY.items():
-        if benchmark.step and name == "step":
-            continue
-        if getattr(options, name) != default:
+        if getattr(options, name) != default and not (benchmark.step and name == "step"):
             raise DataError(
                 f"--{name} does not apply to {dataset.name}, which is measured by its own protocol; leave out --{name}"
             )
@@ -92,7 +82,7 @@ def refuse_options(options: Any, dataset: "Dataset", benchmark: Benchmark) -> No
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was measured: results, the encoders, lines of the report, and examples of an encoder for its sheet."""
+    """Results of encoders, lines of the report, and a function that returns examples for the sheet of an encoder."""
 
     results: "BenchmarkResults"
     encoders: list[PixelEncoder]
@@ -101,17 +91,17 @@ class Found:
 
 
 def measure_benchmark(options: Any, dataset: "Dataset", benchmark: Benchmark) -> Found:
-    """Measure all encoders; those whose values are in the folder of the report are not measured again."""
+    """Measure all encoders, except those whose values are already in the folder of the report."""
     from setsup.experiments.evaluations.measured import BenchmarkResults, Measured
     from setsup.experiments.result_cache import PartStore, digest
     from setsup.progress import progress
 
     module = benchmark.load()
     with advised_for_command({"where": "--where"}):
-        grid_step = {"step": options.step} if benchmark.step else {}
-        task = module.choose(dataset, most=options.pairs, seed=options.seed, where=options.where, **grid_step)
-    grid = benchmark.grid or options.features == "grid"
-    encoders = list(open_pixel_encoders(options, dataset, grid=grid))  # all, before anything is measured
+        step = {"step": options.step} if benchmark.step else {}
+        task = module.choose(dataset, most=options.pairs, seed=options.seed, where=options.where, **step)
+    # all, before anything is measured; features of patches, which the modules interpolate themselves
+    encoders = list(open_pixel_encoders(options, dataset, grid=True))
     opened = {"option": options.option, "image": options.image}
     data = {"dataset": dataset.name, "table": dataset.factors.fingerprint, **opened, **task.about}
     settings = {"features": options.features, "longest": options.longest}

@@ -38,7 +38,7 @@ def write_results(
     *,
     force: bool,
 ) -> list[tuple[Path, Path]]:
-    """Write the files of a report into a folder, and return the paths asked for and those written."""
+    """Write the files of a report into a folder, and return the requested and the written paths."""
     from setsup.pages.dense_page import dense_page
 
     numbers = range(min(drawn, len(results.rows)))
@@ -57,11 +57,12 @@ def write_benchmark(
     """Write the files of the report of a benchmark with its own protocol, as :func:`write_results` does."""
     from setsup.pages.dense_page import benchmark_page
 
-    sheets = {label: _drawn(f"{label}\n{results.about['dataset']}", found()) for label, found in examples.items()}
+    dataset = results.about["dataset"]
+    sheets = {label: _example_sheet(f"{label}\n{dataset}", found()) for label, found in examples.items()}
     return _write(folder, results, benchmark_page(results, sheets, lines), sheets, force)
 
 
-def _drawn(title: str, examples: "Sequence[Example]") -> "Image":
+def _example_sheet(title: str, examples: "Sequence[Example]") -> "Image":
     from setsup.reports.dense_sheet import dense_sheet
 
     return dense_sheet(

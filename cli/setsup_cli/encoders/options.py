@@ -116,7 +116,7 @@ def open_reported(options: Any) -> "tuple[Dataset, Data, Source]":
 
 @contextmanager
 def explained(label: str, dataset: "Dataset") -> Iterator[None]:
-    """Raise what a network fails with as one sentence."""
+    """Convert errors of a network into a SetsupError of one sentence."""
     try:
         yield
     except SetsupError:

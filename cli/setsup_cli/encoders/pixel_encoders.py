@@ -1,4 +1,4 @@
-"""Encoders of pixels and runs that compute features of pixels, as `setsup report dense` takes them."""
+"""Encoders and runs that compute features of pixels, for `setsup report dense`."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,15 +26,15 @@ class PixelEncoder:
     Attributes
     ----------
     label : str
-        Its name.
+        Name of the encoder, or folder of the run.
     described : str
-        Its weights.
+        Description of its weights.
     about : dict
         What its features depend on, as JSON values.
     embed : callable
-        Features of rows of a dataset, (rows, columns, D) each; rows have images of one size.
+        Features of rows of a dataset, (rows, columns, D) each; the images of the rows have the same size.
     multiple : int
-        Both sides of an image must be a multiple of it.
+        Both sides of an image must be multiples of this number of pixels.
 
     """
 
@@ -48,26 +48,29 @@ class PixelEncoder:
         """Features of rows of a dataset."""
         return lambda rows: self.embed(dataset, rows)
 
-    def encode(self, name: str, longest: int | None = None) -> "Callable[[npt.NDArray[np.uint8]], npt.NDArray[Any]]":
-        """Features of one image (height, width, 3) uint8 of any size, whose longer side becomes `longest` pixels."""
+    def encode(self, name: str, longest: int | None) -> "Callable[[npt.NDArray[np.uint8]], npt.NDArray[Any]]":
+        """Return a function of one image (height, width, 3) uint8 that resizes its longer side, and computes features.
+
+        `name` of the dataset, for errors; `longest` in pixels, None to keep the size.
+        """
         import numpy as np
         from PIL import Image
 
         from setsup.datasets import from_arrays
 
         def encode(image: "npt.NDArray[np.uint8]") -> "npt.NDArray[Any]":
-            times = 1.0 if longest is None else longest / max(image.shape[:2])
-            height, width = (max(1, round(side * times / self.multiple)) * self.multiple for side in image.shape[:2])
+            scale = 1.0 if longest is None else longest / max(image.shape[:2])
+            height, width = (max(1, round(side * scale / self.multiple)) * self.multiple for side in image.shape[:2])
             if (height, width) != image.shape[:2]:
                 image = np.asarray(Image.fromarray(image).resize((width, height), Image.Resampling.BICUBIC))
-            alone = from_arrays(np.ascontiguousarray(image)[None], {"number": [0]}, name=name)
-            return np.asarray(self.embed(alone, np.zeros(1, np.int64))[0])
+            single = from_arrays(np.ascontiguousarray(image)[None], {"number": [0]}, name=name)
+            return np.asarray(self.embed(single, np.zeros(1, np.int64))[0])
 
         return encode
 
 
 def open_pixel_encoders(options: Any, dataset: "Dataset", *, grid: bool) -> Iterator[PixelEncoder]:
-    """Open what --encoder and the arguments RUNS name; with `grid`, patches keep their features."""
+    """Open the encoders of --encoder and the runs of RUNS; with `grid`, features of patches are not interpolated."""
     from setsup.experiments import load_trained
     from setsup.experiments.encoders.dense_encoders import open_dense_encoder
     from setsup.experiments.pixel_features import MULTIPLE
@@ -120,10 +123,10 @@ def _by_run(trained: Any, embedding: str | None, label: str) -> "Callable[[Datas
 def _explained(
     label: str, embed: "Callable[[Dataset, Rows], Sequence[Array]]"
 ) -> "Callable[[Dataset, Rows], Sequence[Array]]":
-    """The same, whose errors are one sentence."""
+    """Wrap a function, so that errors of its network are explained."""
 
-    def in_a_sentence(dataset: "Dataset", rows: "Rows") -> "Sequence[Array]":
+    def embed_or_explain(dataset: "Dataset", rows: "Rows") -> "Sequence[Array]":
         with explained(label, dataset):
             return list(embed(dataset, rows))
 
-    return in_a_sentence
+    return embed_or_explain
