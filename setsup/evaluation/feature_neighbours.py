@@ -98,7 +98,7 @@ def nearest_features(queries: npt.ArrayLike, candidates: npt.ArrayLike) -> Neare
 
 
 def mutual_neighbours(first: npt.ArrayLike, second: npt.ArrayLike) -> Rows:
-    """Pairs of features of two sets that are each other's nearest neighbours.
+    """Pairs of features of two sets that are mutual nearest neighbours.
 
     Parameters
     ----------
@@ -108,7 +108,8 @@ def mutual_neighbours(first: npt.ArrayLike, second: npt.ArrayLike) -> Rows:
     Returns
     -------
     (k, 2) int64
-        Rows of the first and of the second set, by the former. Of equally near features, the first row counts.
+        Rows of the first and of the second set, in the order of the first. Of equally near features, the first row
+        counts.
 
     Raises
     ------

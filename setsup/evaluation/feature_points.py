@@ -1,4 +1,4 @@
-"""Features at points of an image, from a map of its cells: at given points, and on a grid."""
+"""Features at points of an image and on a grid, sampled from a map whose cells divide the image."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -10,10 +10,10 @@ from setsup.checks import check_integer
 from setsup.errors import DataError
 from setsup.evaluation.dense_views import DenseView
 
-__all__ = ["Between", "FeaturePoints", "directions", "features_at", "grid_features"]
+__all__ = ["FeaturePoints", "Sampling", "axis_cells", "directions", "features_at", "grid_features", "interpolate"]
 
-Between = Literal["pixels", "grid"]
-"""Interpolate maps bilinearly, or take the cell in which a point lies."""
+Sampling = Literal["pixels", "grid"]
+"""``pixels``: interpolate maps bilinearly. ``grid``: take the feature of the cell in which a point lies."""
 
 
 class FeaturePoints(NamedTuple):
@@ -32,7 +32,9 @@ class FeaturePoints(NamedTuple):
     directions: Reals
 
 
-def grid_features(features: npt.NDArray[Any], size: tuple[int, int], between: Between, step: int = 4) -> FeaturePoints:
+def grid_features(
+    features: npt.NDArray[Any], size: tuple[int, int], sampling: Sampling, step: int = 4
+) -> FeaturePoints:
     """Features on a grid over an image.
 
     Parameters
@@ -41,11 +43,12 @@ def grid_features(features: npt.NDArray[Any], size: tuple[int, int], between: Be
         Map whose cells divide the image evenly: of its pixels, or of patches.
     size : (height, width)
         Of the image.
-    between : {"pixels", "grid"}
-        ``pixels``: at every `step`-th pixel in x and y, from ``step // 2`` on, between the centres of coarser cells by
-        bilinear interpolation. ``grid``: cells that are coarser than pixels, at their centres.
+    sampling : {"pixels", "grid"}
+        ``pixels``: sample every `step`-th pixel in x and y, from ``step // 2`` on, by bilinear interpolation between
+        the centres of cells. ``grid``: sample the centres of cells if these are coarser than pixels, else every
+        `step`-th pixel.
     step : int
-        Pixels.
+        Distance of grid points, pixels.
 
     Returns
     -------
@@ -68,16 +71,15 @@ def grid_features(features: npt.NDArray[Any], size: tuple[int, int], between: Be
     """
     check_integer(step, "step, the distance of grid points in pixels,", DataError, 1)
     view = DenseView(features, size)
-    if between == "grid" and view.features.shape[:2] != view.size:
-        cells = view.grid(step)
-        return FeaturePoints(view.centres(cells), directions(view.flat[cells]))
+    if sampling == "grid" and view.features.shape[:2] != view.size:
+        return FeaturePoints(view.centres(np.arange(len(view.flat))), directions(view.flat))
     height, width = view.size
     y, x = (np.arange(min(step // 2, length - 1), length, step) for length in (height, width))
     points = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2).astype(np.float64)
-    return FeaturePoints(points, features_at(features, size, points, between))
+    return FeaturePoints(points, features_at(features, size, points, sampling))
 
 
-def features_at(features: npt.NDArray[Any], size: tuple[int, int], points: npt.ArrayLike, between: Between) -> Reals:
+def features_at(features: npt.NDArray[Any], size: tuple[int, int], points: npt.ArrayLike, sampling: Sampling) -> Reals:
     """Features at points of an image, scaled to length 1.
 
     Parameters
@@ -88,8 +90,8 @@ def features_at(features: npt.NDArray[Any], size: tuple[int, int], points: npt.A
         Of the image.
     points : (n, 2) float
         Pixels (x, y); those beyond the outermost centres of cells count as these.
-    between : {"pixels", "grid"}
-        Interpolated bilinearly between the centres of cells, or of the cell in which a point lies.
+    sampling : {"pixels", "grid"}
+        Interpolate bilinearly between the centres of cells, or take the cell in which a point lies.
 
     Returns
     -------
@@ -110,18 +112,23 @@ def features_at(features: npt.NDArray[Any], size: tuple[int, int], points: npt.A
     places = np.asarray(points, np.float64)
     if places.ndim != 2 or places.shape[1] != 2 or not np.isfinite(places).all():
         raise DataError(f"points must be finite and of shape (n, 2), not of shape {places.shape}")
-    if between == "grid":
+    if sampling == "grid":
         return directions(view.flat[view.cells(places)])
-    rows, columns = view.features.shape[:2]
-    left, right, across = _between(places[:, 0], columns, view.size[1])
-    upper, lower, down = _between(places[:, 1], rows, view.size[0])
-    corners = [view.features[row, column].astype(np.float64) for row in (upper, lower) for column in (left, right)]
-    weights = [one * two for one in (1 - down, down) for two in (1 - across, across)]
-    return directions(np.asarray(sum(part * weight[:, None] for part, weight in zip(corners, weights, strict=True))))
+    return directions(interpolate(view.features, places, view.size))
 
 
-def _between(places: Reals, cells: int, pixels: int) -> tuple[Rows, Rows, Reals]:
-    """For places along an axis the cells before and after, and the share of the latter; clamped at the ends."""
+def interpolate(features: npt.NDArray[Any], points: Reals, size: tuple[int, int]) -> Reals:
+    """Features (n, D) float64 of a map (rows, columns, D) at points (n, 2), interpolated bilinearly; not scaled."""
+    left, right, across = axis_cells(points[:, 0], features.shape[1], size[1])
+    upper, lower, down = axis_cells(points[:, 1], features.shape[0], size[0])
+    across, down = across[:, None], down[:, None]
+    top = features[upper, left] * (1 - across) + features[upper, right] * across
+    bottom = features[lower, left] * (1 - across) + features[lower, right] * across
+    return np.asarray(top * (1 - down) + bottom * down, dtype=np.float64)
+
+
+def axis_cells(places: Reals, cells: int, pixels: int) -> tuple[Rows, Rows, Reals]:
+    """Cells before and after places along an axis, and the weight of the cell after; clamped at the ends."""
     at = ((places + 0.5) * cells / pixels - 0.5).clip(0, cells - 1)
     before = np.floor(at).astype(np.int64)
     return before, np.minimum(before + 1, cells - 1), at - before

@@ -1,4 +1,4 @@
-"""Points followed through the frames of a video by the nearest feature."""
+"""Tracking of points through the frames of a video by the most similar feature."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Bools, Reals, Rows
 from setsup.errors import DataError
-from setsup.evaluation.feature_points import Between, FeaturePoints, features_at, grid_features
+from setsup.evaluation.feature_points import FeaturePoints, Sampling, features_at, grid_features
 
 __all__ = ["FeatureTracks", "inconsistent", "track_features"]
 
@@ -21,9 +21,9 @@ class FeatureTracks(NamedTuple):
     Attributes
     ----------
     points : (q, t, 2) float64
-        Pixels (x, y) of each frame.
+        Pixels (x, y) in each frame.
     returns : (q, t, 2) float64
-        The way back: pixels of the query's frame whose feature is nearest to the one found.
+        The match back: pixels (x, y) of the query's frame with the most similar feature to the one found.
 
     """
 
@@ -38,35 +38,35 @@ def track_features(
     starts: npt.ArrayLike,
     frames: npt.ArrayLike,
     *,
-    between: Between = "pixels",
+    sampling: Sampling = "pixels",
     step: int = 4,
 ) -> FeatureTracks:
     """Find points in every frame of a video at the grid point with the largest cosine of features.
 
-    Each frame is found independently of the others. Maps of frames are computed once, in any order; of the frames of
-    queries, the features at grid points are kept as float32.
+    Each frame is matched independently of the others. The map of each frame is computed once, in any order; for frames
+    with queries, the features at grid points are kept as float32.
 
     Parameters
     ----------
     maps : callable
-        From the number of a frame to its features, (rows, columns, D) float, whose cells divide the frame evenly.
+        Function from the number of a frame to its features, (rows, columns, D) float, whose cells divide it evenly.
     size : (height, width)
-        Of all frames, pixels.
+        Size of all frames, pixels.
     count : int
         Number of frames.
     starts : (q, 2) float
         Pixels (x, y) of the queries.
     frames : (q,) integers
         Frames of the queries.
-    between : {"pixels", "grid"}
-        Compare every `step`-th pixel, between which maps are interpolated, or the cells of the maps.
+    sampling : {"pixels", "grid"}
+        Compare every `step`-th pixel, at which maps are interpolated, or the cells of the maps.
     step : int
-        Pixels.
+        Distance of grid points, pixels.
 
     Returns
     -------
     FeatureTracks
-        Of cosines that differ by less than 2 · 10⁻⁷, the first grid point counts, row after row.
+        Of cosines that differ by less than 2 · 10⁻⁷, the first one in the order of rows counts.
 
     Raises
     ------
@@ -82,22 +82,22 @@ def track_features(
     ([[2.0, 3.0], [3.0, 3.0], [4.0, 3.0]], [[2.0, 3.0], [2.0, 3.0], [2.0, 3.0]])
 
     """
-    places, asked = np.asarray(starts, np.float64).reshape(-1, 2), np.asarray(frames).reshape(-1)
-    if len(asked) != len(places) or not np.isin(asked, np.arange(count)).all():
+    places, query_frames = np.asarray(starts, np.float64).reshape(-1, 2), np.asarray(frames).reshape(-1)
+    if len(query_frames) != len(places) or not np.isin(query_frames, np.arange(count)).all():
         raise DataError(f"frames must contain an integer from 0 to {count - 1} for each query, not {frames!r:.80}")
-    queries = {frame: np.flatnonzero(asked == frame) for frame in np.unique(asked).tolist()}
+    queries = {frame: np.flatnonzero(query_frames == frame) for frame in np.unique(query_frames).tolist()}
     kept: dict[int, FeaturePoints] = {}
-    wanted: Reals | None = None
+    sought: Reals | None = None
     for frame, numbers in queries.items():
         features = maps(frame)
-        kept[frame] = _grid(features, size, between, step)
-        found = features_at(features, size, places[numbers], between)
-        wanted = np.empty((len(places), found.shape[1])) if wanted is None else wanted
-        wanted[numbers] = found
+        kept[frame] = _grid(features, size, sampling, step)
+        found = features_at(features, size, places[numbers], sampling)
+        sought = np.empty((len(places), found.shape[1])) if sought is None else sought
+        sought[numbers] = found
     points, returns = np.empty((len(places), count, 2)), np.empty((len(places), count, 2))
-    for frame in range(count if wanted is not None else 0):
-        grid = kept[frame] if frame in kept else _grid(maps(frame), size, between, step)
-        cells = _nearest(np.asarray(wanted), grid.directions)
+    for frame in range(count if sought is not None else 0):
+        grid = kept[frame] if frame in kept else _grid(maps(frame), size, sampling, step)
+        cells = _nearest(np.asarray(sought), grid.directions)
         points[:, frame] = grid.points[cells]
         for query, numbers in queries.items():
             back = _nearest(grid.directions[cells[numbers]], kept[query].directions)
@@ -106,7 +106,7 @@ def track_features(
 
 
 def inconsistent(tracks: FeatureTracks, starts: npt.ArrayLike, most: npt.ArrayLike) -> Bools:
-    """Where the way back ends farther from the query than `most`, (q, t) bool.
+    """Whether the match back is farther from the query than `most`, (q, t) bool.
 
     `starts` (q, 2), pixels; `most`: a number of pixels, or (x, y) for pixels that are not square.
     """
@@ -114,8 +114,8 @@ def inconsistent(tracks: FeatureTracks, starts: npt.ArrayLike, most: npt.ArrayLi
     return np.asarray(np.linalg.norm(apart, axis=-1) > 1)
 
 
-def _grid(features: npt.NDArray[Any], size: tuple[int, int], between: Between, step: int) -> FeaturePoints:
-    grid = grid_features(np.asarray(features), size, between, step)
+def _grid(features: npt.NDArray[Any], size: tuple[int, int], sampling: Sampling, step: int) -> FeaturePoints:
+    grid = grid_features(np.asarray(features), size, sampling, step)
     return FeaturePoints(grid.points, grid.directions.astype(np.float32))
 
 

@@ -1,4 +1,4 @@
-"""Keypoints carried from one image to another by the nearest feature.
+"""Transfer of keypoints from one image to another by the most similar feature.
 
 References
 ----------
@@ -10,7 +10,7 @@ References
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +18,12 @@ import numpy.typing as npt
 from setsup.arrays import Reals, Rows
 from setsup.checks import check_image_size
 from setsup.errors import DataError
+from setsup.evaluation.feature_points import Sampling, axis_cells, directions, interpolate
 
 __all__ = ["CarriedKeypoints", "carry_keypoints"]
 
-_CELLS = 1 << 21  # numbers of features that are float64 at a time
-_NUMBERS = 1 << 18  # cosines of pixels at a time: few enough to stay in the cache of a core
+_CELLS = 1 << 21  # channels of features converted to float64 at a time
+_BLOCK = 1 << 18  # cosines of pixels at a time: few enough to stay in the cache of a core
 _NOTHING = 1e-24  # squared length, relative to the largest one, below which a feature counts as zero
 
 
@@ -32,9 +33,9 @@ class CarriedKeypoints(NamedTuple):
     Attributes
     ----------
     points : (n, 2) float64
-        Places (x, y) in pixels of the target.
+        Positions (x, y) in pixels of the target.
     cosines : (n,) float64
-        Cosine of the features there and at the keypoints.
+        Cosines of the features at these positions with those at the keypoints of the source.
 
     """
 
@@ -49,25 +50,25 @@ def carry_keypoints(
     source_size: Sequence[int],
     target_size: Sequence[int],
     *,
-    features: Literal["pixels", "grid"] = "pixels",
+    features: Sampling = "pixels",
 ) -> CarriedKeypoints:
     """Find keypoints of a source image in a target image, by the largest cosine of features.
 
-    The cells of a map divide its image evenly, whatever their number: maps may be those of patches, of pixels, or of
-    an image that was resized before. With ``pixels`` [1]_, maps are interpolated bilinearly to the keypoints and to all
-    pixels of the target. With ``grid`` [2]_, a keypoint has the feature of its cell, and is found at the centre of a
-    cell. Of equal cosines the first one counts, row after row; a feature of zeros has the cosine 0.
+    The cells of a map divide its image evenly; there may be any number of them, as for patches, pixels, or the pixels
+    of a resized image. With ``pixels`` [1]_, maps are interpolated bilinearly to the keypoints and to all pixels of the
+    target. With ``grid`` [2]_, a keypoint has the feature of its cell, and is found at the centre of a cell. Of equal
+    cosines, the first one in the order of rows counts; a feature of zeros has the cosine 0.
 
     Parameters
     ----------
     source, target : (rows, columns, D) float
         Maps of both images.
     points : (n, 2) float
-        Keypoints (x, y), pixels of the source; those outside count as the nearest pixel of the rim.
+        Keypoints (x, y), pixels of the source; those outside are moved to the nearest pixel of the border.
     source_size, target_size : (height, width)
         Of the images, pixels.
     features : {"pixels", "grid"}
-        As above.
+        How maps are sampled, as above.
 
     Returns
     -------
@@ -76,13 +77,13 @@ def carry_keypoints(
     Raises
     ------
     DataError
-        When shapes disagree, or a feature or keypoint is not finite.
+        When shapes do not fit, or a feature or keypoint is not finite.
 
     Notes
     -----
-    Products of interpolated features are interpolated products, so features are never interpolated to all pixels: an
-    image of 375 × 500 pixels with 768 numbers would take 1.2 GB in float64. Sums are float64, in blocks of at most
-    16 MiB.
+    Scalar products with interpolated features equal interpolated scalar products, so features are never interpolated to
+    all pixels: for 375 × 500 pixels with 768 channels, they would take 1.2 GB in float64. Sums are float64, in blocks
+    of at most 16 MiB.
 
     Examples
     --------
@@ -102,7 +103,7 @@ def carry_keypoints(
     size2 = check_image_size(target_size, "target_size", DataError)
     if not len(places):
         return CarriedKeypoints(np.zeros((0, 2)), np.zeros(0))
-    queries = _directions(_sampled(first, places, size1) if features == "pixels" else _celled(first, places, size1))
+    queries = directions(interpolate(first, places, size1) if features == "pixels" else _celled(first, places, size1))
     if features == "grid":
         rows, columns = second.shape[:2]
         best, cosines = _best(_cell_cosines(second, queries), len(queries), columns)
@@ -125,29 +126,6 @@ def _map(features: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     return array
 
 
-def _directions(features: Reals) -> Reals:
-    """Features scaled to length 1; those of zeros stay zero."""
-    lengths = np.linalg.norm(features, axis=1, keepdims=True)
-    return np.asarray(features / np.where(lengths > 0, lengths, 1))
-
-
-def _between(places: Reals, cells: int, pixels: int) -> tuple[Rows, Rows, Reals]:
-    """For places along an axis the cells before and after, and the share of the latter; clamped at the ends."""
-    at = ((places + 0.5) * cells / pixels - 0.5).clip(0, cells - 1)
-    before = np.floor(at).astype(np.int64)
-    return before, np.minimum(before + 1, cells - 1), at - before
-
-
-def _sampled(features: npt.NDArray[Any], points: Reals, size: tuple[int, int]) -> Reals:
-    """Features (n, D) at points, interpolated bilinearly."""
-    left, right, across = _between(points[:, 0], features.shape[1], size[1])
-    upper, lower, down = _between(points[:, 1], features.shape[0], size[0])
-    across, down = across[:, None], down[:, None]
-    top = features[upper, left] * (1 - across) + features[upper, right] * across
-    bottom = features[lower, left] * (1 - across) + features[lower, right] * across
-    return np.asarray(top * (1 - down) + bottom * down, dtype=np.float64)
-
-
 def _celled(features: npt.NDArray[Any], points: Reals, size: tuple[int, int]) -> Reals:
     """Features (n, D) of the cells that points lie in."""
     rows, columns = features.shape[:2]
@@ -156,14 +134,14 @@ def _celled(features: npt.NDArray[Any], points: Reals, size: tuple[int, int]) ->
 
 
 def _rows(features: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
-    """Blocks of rows of a map."""
+    """Starts and stops of blocks of rows of a map."""
     step = max(1, _CELLS // (features.shape[1] * features.shape[2]))
     for start in range(0, len(features), step):
         yield start, min(start + step, len(features))
 
 
 def _products(part: Reals, queries: Reals) -> Reals:
-    """Products (rows, columns, n) of features (rows, columns, D) with directions (n, D), as one of matrices."""
+    """Products (rows, columns, n) of features (rows, columns, D) with directions (n, D), in one matrix product."""
     return np.asarray((part.reshape(-1, part.shape[2]) @ queries.T).reshape(*part.shape[:2], len(queries)))
 
 
@@ -196,9 +174,9 @@ def _pixel_cosines(features: npt.NDArray[Any], queries: Reals, size: tuple[int, 
         for number, (one, two) in enumerate(pairs):
             squares[number, start:stop] = np.einsum("ijd,ijd->ij", one, two)
     most = float(squares[0].max())
-    left, right, across = _between(np.arange(size[1], dtype=np.float64), columns, size[1])
-    upper, lower, down = _between(np.arange(size[0], dtype=np.float64), rows, size[0])
-    step = max(1, _NUMBERS // (size[1] * len(queries)))
+    left, right, across = axis_cells(np.arange(size[1], dtype=np.float64), columns, size[1])
+    upper, lower, down = axis_cells(np.arange(size[0], dtype=np.float64), rows, size[0])
+    step = max(1, _BLOCK // (size[1] * len(queries)))
     for start in range(0, size[0], step):
         top, bottom, share = upper[start : start + step], lower[start : start + step], down[start : start + step]
         weight = share[:, None, None]
@@ -214,7 +192,7 @@ def _pixel_cosines(features: npt.NDArray[Any], queries: Reals, size: tuple[int, 
 
 
 def _best(blocks: Iterator[Reals], count: int, width: int) -> tuple[Rows, Reals]:
-    """Places (column, row) of the largest cosines, the first of equal ones, and these (n,)."""
+    """Columns and rows (n, 2) of the largest cosines, the first of equal ones, and these cosines (n,)."""
     best, cosines = np.zeros((count, 2), np.int64), np.full(count, -np.inf)
     above = 0
     for block in blocks:

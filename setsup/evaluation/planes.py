@@ -117,13 +117,13 @@ def estimate_homography(
     iterations : int
         Largest number of draws.
     confidence : float
-        Draws end when one of them had only inliers with this probability.
+        Sampling ends when, with this probability, at least one draw contained only inliers.
 
     Returns
     -------
     (3, 3) float64, or None
-        From pixels of the first image to those of the second; None for fewer than four matches, or where they
-        determine none.
+        From pixels of the first image to those of the second; None if there are fewer than four matches, or if they
+        determine no homography.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def estimate_homography(
     if source.ndim != 2 or source.shape[1:] != (2,) or source.shape != target.shape:
         raise DataError(f"points1 and points2 must have the same shape (n, 2), not {source.shape} and {target.shape}")
     if not (np.isfinite(source).all() and np.isfinite(target).all()):
-        raise DataError("matched points must be finite; leave out matches of unknown places")
+        raise DataError("matched points must be finite; leave out matches with unknown positions")
     if len(source) < _FEWEST:
         return None
     found, _ = cv2.findHomography(source, target, cv2.RANSAC, threshold, maxIters=iterations, confidence=confidence)

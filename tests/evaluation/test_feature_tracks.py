@@ -30,7 +30,7 @@ def test_tracks_by_loops(seed: int) -> None:
     def centre(cell: int) -> list[float]:
         return [5 * (cell % columns) + 2, 7 * (cell // columns) + 3]
 
-    found = track_features(encode, size, count, starts, frames, between="grid")
+    found = track_features(encode, size, count, starts, frames, sampling="grid")
     assert sorted(calls) == list(range(count))
     hidden = inconsistent(found, starts, [8, 4])
     for query, ((x, y), start) in enumerate(zip(starts, frames, strict=True)):

@@ -68,7 +68,7 @@ def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     points = dice.uniform(0, 20, (4, 2))
     sizes = (20, 28), (33, 28)
     wanted = [carry_keypoints(map1, map2, points, *sizes, features=kind) for kind in ("pixels", "grid")]
-    for limit in ("_CELLS", "_NUMBERS"):
+    for limit in ("_CELLS", "_BLOCK"):
         monkeypatch.setattr(f"setsup.evaluation.keypoint_transfer.{limit}", 1)
     for kind, expected in zip(("pixels", "grid"), wanted, strict=True):
         found = carry_keypoints(map1, map2, points, *sizes, features=kind)

@@ -1,8 +1,8 @@
-"""Features matched between photographs with homographies: MMA and estimated homographies, as on HPatches.
+"""Matching of features between photographs with homographies: MMA and estimated homographies, as on HPatches.
 
-Published protocols detect keypoints; this one matches the cells of a grid, so that it measures features alone. Each
-image is resized to a shorter side of 480 pixels for the encoder. Errors of matches are in pixels of the images as they
-are fetched, those of homographies in pixels of the resized ones.
+Published protocols detect keypoints; this one matches points on a grid, so that it measures features alone. Each image
+is resized to a shorter side of 480 pixels for the encoder. Errors of matches are in pixels of the images as they are
+fetched, those of homographies in pixels of the resized images.
 
 References
 ----------
@@ -26,13 +26,20 @@ from setsup.correspondence import planar
 from setsup.datasets import Dataset
 from setsup.errors import DataError
 from setsup.evaluation.feature_neighbours import mutual_neighbours
-from setsup.evaluation.feature_points import Between, grid_features
+from setsup.evaluation.feature_points import FeaturePoints, Sampling, grid_features
 from setsup.evaluation.planes import corner_error, error_auc, estimate_homography, matching_accuracy
-from setsup.experiments.evaluations.measured import ALL, Encode, Example, Measured, fetch_rgb
-from setsup.random import permute, stream_key
+from setsup.experiments.evaluations.measured import (
+    ALL,
+    Encode,
+    Example,
+    Measured,
+    describe_count,
+    draw_numbers,
+    fetch_rgb,
+    spread_numbers,
+)
 
 __all__ = [
-    "MAIN",
     "METHOD",
     "HomographyTask",
     "PlaneMatches",
@@ -46,16 +53,14 @@ __all__ = [
 ]
 
 METHOD = 1
-"""Version of the measure: results of another one are measured again."""
-MAIN = "MMA: 3 px"
-"""What is shown by groups."""
+"""Version of the measure; results stored by another version are measured again."""
 
 _SIDE = 480  # pixels of the shorter side, for the encoder
 _THRESHOLD, _ITERATIONS, _CONFIDENCE = 3.0, 2000, 0.995  # of RANSAC; OpenCV's defaults
-_MATCHES = tuple(range(1, 11))  # limits of errors of matches, pixels
-_CORNERS = (1.0, 3.0, 5.0)  # limits of corner errors, pixels
-_RIGHT = 3.0  # pixels of an error that is right on a sheet
-_CHANGE = "change"  # the factor of groups
+_MATCHES = tuple(range(1, 11))  # thresholds of errors of matches, pixels
+_CORNERS = (1.0, 3.0, 5.0)  # thresholds of corner errors, pixels
+_RIGHT = 3.0  # largest error of a match that a sheet shows as right, pixels
+_CHANGE = "change"  # the factor that groups pairs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +70,7 @@ class HomographyTask:
     Attributes
     ----------
     rows : (n, 2) int64
-        View 1 of a scene, and another view of it; pairs of a scene follow each other.
+        View 1 of a scene, and another view of it; pairs of the same scene are adjacent.
     groups : sequence of str
         Group of each pair besides ``all``, such as ``"change viewpoint"``; empty where there are none.
     total : int
@@ -86,7 +91,7 @@ class HomographyTask:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the numbers depend on, as JSON values."""
+        """Identify the pairs and the grid in stored results, as JSON values."""
         return {"pairs": self.rows.tolist(), "groups": list(self.groups), "step": self.step}
 
 
@@ -98,8 +103,8 @@ class PlaneMatches(NamedTuple):
     points1, points2 : (m, 2) float64
         Matched points, pixels (x, y) of the images as they are fetched.
     errors : (m,) float64
-        Distance of the second from where the true homography maps the first, in the same pixels; infinite beyond the
-        horizon.
+        Distance of the second point from where the true homography maps the first, in the same pixels; infinite beyond
+        the horizon.
     corner : float
         Corner error of the homography that RANSAC estimates, pixels of the resized images; infinite where it fails.
 
@@ -119,11 +124,11 @@ def choose(dataset: Dataset, *, most: int | None, seed: int, where: str | None =
     dataset : Dataset
         Photographs with homographies.
     most : int, optional
-        Draw at most so many pairs by the seed; all by default.
+        Draw at most so many pairs; all by default.
     seed : int
-        Of the draw.
+        Random seed of the draw.
     where : str, optional
-        Expression over the factors that the rows of both views satisfy.
+        Expression over the factors; the rows of both views must satisfy it.
     step : int
         Distance of grid points, pixels of the resized images.
 
@@ -148,17 +153,16 @@ def choose(dataset: Dataset, *, most: int | None, seed: int, where: str | None =
     if not len(pairs):
         raise DataError(f"no pair of views of a scene of {dataset.name} is left; choose more rows")
     total = len(pairs)
-    if most is not None and most < total:
-        pairs = pairs[np.sort(permute(stream_key(seed, "pairs of views"), total, np.arange(most)))]
+    pairs = pairs[draw_numbers(total, most, seed, "pairs of views")]
     groups = []
     if _CHANGE in table.names:
         groups = [f"{_CHANGE} {value}" for value in table.values(_CHANGE, pairs[:, 0]).tolist()]
     return HomographyTask(pairs, groups, total, step)
 
 
-def describe(task: HomographyTask, features: Between) -> list[str]:
+def describe(task: HomographyTask, features: Sampling) -> list[str]:
     """Lines of the report."""
-    drawn = f"{len(task):,}" if len(task) == task.total else f"{len(task):,} (drawn by --seed) of {task.total:,}"
+    drawn = describe_count(len(task), task.total)
     grid = f"every {task.step} pixels" if features == "pixels" else "the centers of cells"
     return [
         f"{drawn} pairs of images, the first of each scene with another one, resized to a shorter side of {_SIDE} "
@@ -172,20 +176,20 @@ def describe(task: HomographyTask, features: Between) -> list[str]:
 
 
 def match_planes(
-    dataset: Any, encode: Encode, task: HomographyTask, features: Between
+    dataset: Any, encode: Encode, task: HomographyTask, features: Sampling
 ) -> Iterator[tuple[PlaneMatches, tuple[npt.NDArray[Any], npt.NDArray[Any]]]]:
-    """Match pairs of images, one at a time, with the maps of the resized images.
+    """Match the images of each pair; maps are those of the resized images.
 
     Parameters
     ----------
     dataset : Dataset
         Photographs with homographies.
     encode : callable
-        Features of an image.
+        Computes the features of an image.
     task : HomographyTask
         From :func:`choose`.
     features : {"pixels", "grid"}
-        As of :func:`setsup.evaluation.feature_points.grid_features`.
+        As `sampling` of :func:`setsup.evaluation.feature_points.grid_features`.
 
     Yields
     ------
@@ -218,7 +222,7 @@ def measure(
     dataset: Dataset,
     encode: Encode,
     task: HomographyTask,
-    features: Between = "pixels",
+    features: Sampling = "pixels",
     on_part: Callable[[], Any] | None = None,
 ) -> list[Measured]:
     """Measure matching accuracy and estimated homographies of features.
@@ -228,11 +232,11 @@ def measure(
     dataset : Dataset
         Photographs with homographies.
     encode : callable
-        Features of an image.
+        Computes the features of an image.
     task : HomographyTask
         From :func:`choose`.
     features : {"pixels", "grid"}
-        Match every so many pixels, between which maps are interpolated, or the cells of the maps.
+        Match every ``task.step``-th pixel, at which maps are interpolated, or the cells of the maps.
     on_part : callable, optional
         Called after each pair.
 
@@ -258,14 +262,14 @@ def measure(
 
 
 def score(errors: Sequence[Reals], corners: Sequence[float], groups: Sequence[str] = ()) -> list[Measured]:
-    """MMA [1]_, and accuracy and AUC of homographies [2]_, of all pairs and of groups of them.
+    """Compute MMA [1]_, and accuracy and AUC of homographies [2]_, of all pairs and of each group.
 
     Parameters
     ----------
     errors : sequence of (m,) float
-        Errors of the matches of each pair, pixels.
+        Errors of the matches of each pair, pixels of the images as they are fetched.
     corners : sequence of float
-        Corner error of each pair, pixels.
+        Corner error of each pair, pixels of the resized images.
     groups : sequence of str, optional
         Group of each pair.
 
@@ -282,14 +286,14 @@ def score(errors: Sequence[Reals], corners: Sequence[float], groups: Sequence[st
     [('MMA: 1 px', 0.25), ('MMA: 2 px', 0.5)]
 
     """
-    ends, measured = np.asarray(corners, np.float64), []
+    corner_errors, measured = np.asarray(corners, np.float64), []
     for group in (ALL, *sorted(set(groups))):
         inside = [number for number in range(len(errors)) if group == ALL or groups[number] == group]
         accuracy = matching_accuracy([errors[number] for number in inside], _MATCHES)
         values = {f"MMA: {limit} px": share for limit, share in zip(_MATCHES, accuracy.tolist(), strict=True)}
         for limit in _CORNERS:
-            values[f"homography accuracy: {limit:g} px"] = float((ends[inside] <= limit).mean())
-        for limit, area in zip(_CORNERS, error_auc(ends[inside], _CORNERS).tolist(), strict=True):
+            values[f"homography accuracy: {limit:g} px"] = float((corner_errors[inside] <= limit).mean())
+        for limit, area in zip(_CORNERS, error_auc(corner_errors[inside], _CORNERS).tolist(), strict=True):
             values[f"homography AUC: {limit:g} px"] = area
         values["matches: per pair"] = float(np.mean([len(errors[number]) for number in inside]))
         measured += [Measured(value, group, number, len(inside)) for value, number in values.items()]
@@ -297,13 +301,13 @@ def score(errors: Sequence[Reals], corners: Sequence[float], groups: Sequence[st
 
 
 def main_value(measured: Sequence[Measured]) -> str:
-    """The value that is shown by groups."""
-    return MAIN
+    """Name of the value that tables show by groups."""
+    return "MMA: 3 px"
 
 
-def examples(dataset: Dataset, encode: Encode, task: HomographyTask, features: Between, count: int) -> list[Example]:
-    """Pairs for a sheet, spread over the list; right: within 3 px."""
-    numbers = np.unique(np.linspace(0, len(task) - 1, min(count, len(task))).round().astype(np.int64))
+def examples(dataset: Dataset, encode: Encode, task: HomographyTask, features: Sampling, count: int) -> list[Example]:
+    """Pairs for a sheet, evenly spread over the list; right: within 3 px."""
+    numbers = spread_numbers(len(task), count)
     chosen = HomographyTask(task.rows[numbers], [], len(numbers), task.step)
     shown = []
     for (row1, row2), (one, maps) in zip(
@@ -325,7 +329,9 @@ def examples(dataset: Dataset, encode: Encode, task: HomographyTask, features: B
     return shown
 
 
-def _encoded(dataset: Any, row: int, encode: Encode, features: Between, step: int) -> tuple[Any, Any, Reals, Any]:
+def _encoded(
+    dataset: Any, row: int, encode: Encode, features: Sampling, step: int
+) -> tuple[npt.NDArray[Any], FeaturePoints, Reals, tuple[int, int]]:
     """Map and grid of the resized image of a row, the matrix from pixels of the row to its pixels, and its size."""
     image = fetch_rgb(dataset, row)
     height, width = image.shape[:2]

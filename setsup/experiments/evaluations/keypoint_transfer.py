@@ -1,18 +1,18 @@
-"""Keypoints carried between images of a category: PCK on SPair-71k, PF-PASCAL and PF-WILLOW.
+"""Transfer of keypoints between images of a category: PCK on SPair-71k, PF-PASCAL and PF-WILLOW.
 
 References
 ----------
 .. [1] J. Min, J. Lee, J. Ponce, M. Cho, "SPair-71k: a large-scale benchmark for semantic correspondence", 2019
    (arXiv 1908.10543).
 .. [2] J. Min, J. Lee, J. Ponce, M. Cho, "Hyperpixel Flow: semantic correspondence with multi-layer neural features",
-   ICCV 2019 (arXiv 1908.06537), and its published code: which scale each benchmark has.
+   ICCV 2019 (arXiv 1908.06537), and its published code: the scale of each benchmark.
 
 """
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +21,20 @@ from setsup.arrays import Bools, Reals
 from setsup.datasets import Dataset
 from setsup.datasets.keypoint_pairs import KeypointPairs, PairList, listed_pairs
 from setsup.errors import DataError
+from setsup.evaluation.feature_points import Sampling
 from setsup.evaluation.keypoint_transfer import carry_keypoints
 from setsup.evaluation.keypoints import keypoint_accuracy, keypoint_extent
-from setsup.experiments.evaluations.measured import ALL, Encode, Example, Measured, fetch_rgb
+from setsup.experiments.evaluations.measured import (
+    ALL,
+    Encode,
+    Example,
+    Measured,
+    describe_count,
+    draw_numbers,
+    fetch_rgb,
+    spread_numbers,
+)
 from setsup.factors import Kind
-from setsup.random import permute, stream_key
 
 __all__ = [
     "METHOD",
@@ -41,14 +50,12 @@ __all__ = [
 ]
 
 METHOD = 1
-"""Version of the measure: results of another one are measured again."""
+"""Version of the measure; results stored by another version are measured again."""
 _ALPHAS = (0.05, 0.1, 0.15)
-_RIGHT = 0.1  # α of a sheet
-_KEPT = 1 << 29  # bytes of maps that are kept
+_RIGHT = 0.1  # α of the points that a sheet shows as right
+_KEPT = 1 << 29  # bytes of maps kept in memory
 _SPLIT = "split"
 _TEST = "test"
-
-Features = Literal["pixels", "grid"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,11 +65,11 @@ class KeypointTask:
     Attributes
     ----------
     pairs : PairList
-        They, in the order of the published list.
+        The pairs, in the order of the published list.
     total : int
         Number of pairs that they were drawn from.
     split : str, optional
-        The part of the benchmark that they belong to.
+        Split of the benchmark that they belong to; None if they were chosen by an expression, or there are no splits.
 
     """
 
@@ -76,24 +83,24 @@ class KeypointTask:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the numbers depend on, as JSON values."""
+        """Identify the pairs in stored results, as JSON values."""
         return {"pairs": self.pairs.rows.tolist(), "factors": self.pairs.factors.fingerprint}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Transfer:
-    """Keypoints of a pair of images, where they are found, and by which lengths errors are judged.
+    """Keypoints of a pair of images, where they are found, and the lengths that errors are compared with.
 
     Attributes
     ----------
     keypoints : KeypointPairs
-        Those that both images show.
+        Keypoints that both images show.
     found : (n, 2) float64
-        Places found in image 2, pixels.
+        Positions (x, y) found in image 2, pixels.
     scales : mapping of str to float
         Pixels: ``bbox``, longer side of the object's box in image 2, where there are boxes; ``img``, longer side of
-        image 2; ``keypoints``, longer side of the box around the keypoints of image 2. The scale by which the benchmark
-        is usually judged comes first: what its ``keypoint_scale`` names.
+        image 2; ``keypoints``, longer side of the box around the keypoints of image 2. The dataset's ``keypoint_scale``
+        comes first.
 
     """
 
@@ -103,19 +110,19 @@ class Transfer:
 
 
 def choose(dataset: Dataset, *, most: int | None, seed: int, where: str | None = None) -> KeypointTask:
-    """Choose published pairs: those of the test part, or those that satisfy an expression over their factors.
+    """Choose published pairs: those of the test split, or those that satisfy an expression over their factors.
 
     Parameters
     ----------
     dataset : Dataset
         With keypoints.
     most : int, optional
-        Draw at most so many of them by the seed; all by default.
+        Draw at most so many of them; all by default.
     seed : int
-        Of the draw.
+        Random seed of the draw.
     where : str, optional
-        Expression such as ``"split == 'val' and viewpoint == 'hard'"``; by default the pairs of the part ``test``,
-        if there are any.
+        Expression such as ``"split == 'val' and viewpoint == 'hard'"``; by default the pairs of the split
+        ``test``, if there are any.
 
     Returns
     -------
@@ -137,14 +144,12 @@ def choose(dataset: Dataset, *, most: int | None, seed: int, where: str | None =
     if not len(pairs):
         raise DataError(f"no published pair of {dataset.name} is left; choose more rows, or another expression")
     total = len(pairs)
-    if most is not None and most < total:
-        pairs = pairs.select(np.sort(permute(stream_key(seed, "published pairs"), total, np.arange(most))))
-    return KeypointTask(pairs, total, split)
+    return KeypointTask(pairs.select(draw_numbers(total, most, seed, "published pairs")), total, split)
 
 
-def describe(task: KeypointTask, features: Features) -> list[str]:
+def describe(task: KeypointTask, features: Sampling) -> list[str]:
     """Lines of the report."""
-    drawn = f"{len(task):,}" if len(task) == task.total else f"{len(task):,} (drawn by --seed) of {task.total:,}"
+    drawn = describe_count(len(task), task.total)
     part = f" of the split {task.split}" if task.split else ""
     places = "all pixels of image 2" if features == "pixels" else "the cells of its grid, found at their centers"
     return [
@@ -156,11 +161,11 @@ def describe(task: KeypointTask, features: Features) -> list[str]:
 
 
 def transfer(
-    dataset: Any, encode: Encode, pairs: PairList, features: Features = "pixels"
+    dataset: Any, encode: Encode, pairs: PairList, features: Sampling = "pixels"
 ) -> Iterator[tuple[Transfer, tuple[npt.NDArray[Any], npt.NDArray[Any]]]]:
-    """Carry the keypoints of pairs of images, one pair at a time, with the maps of its images.
+    """Find the keypoints of image 1 of each pair in image 2; yields the result and the maps of both images.
 
-    Maps are kept up to 512 MiB, the latest used: published lists name the pairs of an image one after the other.
+    The most recently used maps are kept, up to 512 MiB: published lists name the pairs of an image one after another.
     """
     known: OrderedDict[int, tuple[npt.NDArray[Any], tuple[int, int]]] = OrderedDict()
 
@@ -193,7 +198,7 @@ def measure(
     dataset: Dataset,
     encode: Encode,
     task: KeypointTask,
-    features: Features = "pixels",
+    features: Sampling = "pixels",
     on_part: Callable[[], Any] | None = None,
 ) -> list[Measured]:
     """Measure PCK of features, for all pairs and by the factors of pairs.
@@ -201,13 +206,13 @@ def measure(
     Parameters
     ----------
     dataset : Dataset
-        With keypoints.
+        Dataset with keypoints.
     encode : callable
-        Features of an image.
+        Computes the features of an image.
     task : KeypointTask
         From :func:`choose`.
     features : {"pixels", "grid"}
-        As of :func:`setsup.evaluation.carry_keypoints`.
+        As for :func:`setsup.evaluation.carry_keypoints`.
     on_part : callable, optional
         Called after each pair.
 
@@ -231,16 +236,16 @@ def measure(
 
 
 def score(transfers: Sequence[Transfer], pairs: PairList, alphas: Sequence[float] = _ALPHAS) -> list[Measured]:
-    """PCK of all pairs and of each level of their factors but the split [1]_, at each scale.
+    """Compute PCK [1]_ at each scale, of all pairs and of each level of their factors except the split.
 
     Parameters
     ----------
     transfers : sequence of Transfer
-        One for each pair.
+        Results of :func:`transfer`, one for each pair.
     pairs : PairList
-        The pairs.
+        The same pairs.
     alphas : sequence of float
-        Thresholds.
+        Thresholds of errors, in units of the scale.
 
     Returns
     -------
@@ -274,14 +279,13 @@ def score(transfers: Sequence[Transfer], pairs: PairList, alphas: Sequence[float
 
 
 def main_value(measured: Sequence[Measured]) -> str:
-    """The value that tables show by groups: per image at α = 0.1, at the usual scale."""
+    """Name of the value that tables show by groups: per image, α = 0.1, at the first scale."""
     return next((one.value for one in measured if one.value.endswith("per image: α 0.1")), "")
 
 
-def examples(dataset: Dataset, encode: Encode, task: KeypointTask, features: Features, count: int) -> list[Example]:
-    """Pairs for a sheet, spread over the list; right: within 0.1 of the usual scale."""
-    numbers = np.unique(np.linspace(0, len(task) - 1, min(count, len(task))).round().astype(np.int64))
-    chosen = task.pairs.select(numbers)
+def examples(dataset: Dataset, encode: Encode, task: KeypointTask, features: Sampling, count: int) -> list[Example]:
+    """Pairs for a sheet, evenly spread over the list; right: within α = 0.1 at the first scale."""
+    chosen = task.pairs.select(spread_numbers(len(task), count))
     shown = []
     for number, (one, maps) in enumerate(transfer(dataset, encode, chosen, features)):
         row1, row2 = chosen.rows[number].tolist()
@@ -297,7 +301,7 @@ def examples(dataset: Dataset, encode: Encode, task: KeypointTask, features: Fea
 
 
 def _both(keypoints: KeypointPairs) -> KeypointPairs:
-    """Keypoints that image 2 shows, and whose places are known."""
+    """Keypoints that image 2 shows, and whose positions are known in both images."""
     known = (keypoints.status == 0) & np.isfinite(np.concatenate([keypoints.points1, keypoints.points2], axis=1)).all(1)
     names = [name for name, kept in zip(keypoints.names, known.tolist(), strict=True) if kept]
     return KeypointPairs(keypoints.points1[known], keypoints.points2[known], keypoints.status[known], names)

@@ -1,4 +1,4 @@
-"""What benchmarks with a protocol of their own measure of features, and what their sheets show."""
+"""Results and sheets of benchmarks with their own protocols."""
 
 import csv
 import io
@@ -10,17 +10,28 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from setsup.arrays import Bools, Reals
+from setsup.arrays import Bools, Reals, Rows
 from setsup.datasets import Dataset
 from setsup.experiments.data import image_modality
+from setsup.random import permute, stream_key
 
-__all__ = ["ALL", "BenchmarkResults", "Encode", "Example", "Measured", "fetch_rgb"]
+__all__ = [
+    "ALL",
+    "BenchmarkResults",
+    "Encode",
+    "Example",
+    "Measured",
+    "describe_count",
+    "draw_numbers",
+    "fetch_rgb",
+    "spread_numbers",
+]
 
 Encode = Callable[[npt.NDArray[np.uint8]], npt.NDArray[Any]]
-"""From one image (height, width, 3) uint8 of any size to its features (rows, columns, D)."""
+"""Computes the features (rows, columns, D) of one image (height, width, 3) uint8 of any size."""
 
 ALL = "all"
-"""The group of everything."""
+"""The group of all pairs or videos."""
 
 
 class Measured(NamedTuple):
@@ -29,13 +40,13 @@ class Measured(NamedTuple):
     Attributes
     ----------
     value : str
-        Its name, ``"TITLE: HEAD"``: a table has a title, and a column for each head.
+        Its name, ``"TITLE: HEAD"``: the title of its table, and the head of its column.
     group : str
-        What it is of: ``"all"``, or a kind and a name, such as ``"category cat"``.
+        ``"all"``, or a kind of group and its name, such as ``"category cat"``.
     number : float
         NaN where it is undefined.
     count : int
-        Number of pairs, points or videos behind it.
+        Number of pairs, points or videos that it is computed from.
 
     """
 
@@ -55,11 +66,11 @@ class Example(NamedTuple):
     maps : two (rows, columns, D) float
         Their features.
     points1, points2 : (n, 2) float64
-        Points of image 1, and the places found in image 2, pixels.
+        Points (x, y) of image 1, and where they are found in image 2, pixels.
     right : (n,) bool
-        Which of them are right.
+        Which of them are found in the right place.
     caption : str
-        What the pair is.
+        Caption of the pair.
 
     """
 
@@ -78,20 +89,37 @@ def fetch_rgb(dataset: Dataset, row: int) -> npt.NDArray[np.uint8]:
     return np.ascontiguousarray(image.repeat(3, axis=-1) if image.shape[-1] == 1 else image[..., :3], dtype=np.uint8)
 
 
+def draw_numbers(total: int, most: int | None, seed: int, stream: str) -> Rows:
+    """Draw at most `most` of the numbers below `total`, (k,) int64, ascending; all of them for None."""
+    if most is None or most >= total:
+        return np.arange(total)
+    return np.sort(permute(stream_key(seed, stream), total, np.arange(most)))
+
+
+def spread_numbers(total: int, count: int) -> Rows:
+    """At most `count` of the numbers below `total`, (k,) int64, ascending and evenly spread, for a sheet."""
+    return np.unique(np.linspace(0, total - 1, min(count, total)).round().astype(np.int64))
+
+
+def describe_count(count: int, total: int) -> str:
+    """How many pairs or videos are measured, for a line of a report."""
+    return f"{count:,}" if count == total else f"{count:,} (drawn by --seed) of {total:,}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkResults:
-    """Numbers of encoders on a benchmark.
+    """Results of encoders on a benchmark.
 
     Attributes
     ----------
     about : mapping of str to JSON value
-        Benchmark, dataset, settings.
+        Benchmark, dataset and settings.
     main : str
-        The value that is shown by groups.
+        Name of the value that tables show by groups.
     measured : mapping of str to sequence of Measured
-        By encoder.
+        Values by encoder.
     weights : mapping of str to str
-        Which weights each encoder has.
+        Description of the weights by encoder.
 
     """
 
@@ -101,7 +129,7 @@ class BenchmarkResults:
     weights: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON values; numbers that are not finite remain floats."""
+        """Convert to JSON values; numbers that are not finite remain floats."""
         encoders = {
             encoder: {"weights": self.weights.get(encoder, ""), "values": [one._asdict() for one in found]}
             for encoder, found in self.measured.items()
@@ -109,7 +137,7 @@ class BenchmarkResults:
         return {**self.about, "encoders": encoders}
 
     def to_csv(self) -> str:
-        """A line for each encoder, value and group, with its count."""
+        """Write a line for each encoder, value and group, with its count; undefined numbers are empty."""
         lines = io.StringIO()
         writer = csv.writer(lines, lineterminator="\n")
         writer.writerow(["encoder", *Measured._fields])
@@ -120,7 +148,7 @@ class BenchmarkResults:
         return lines.getvalue()
 
     def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
-        """Tables for people: of each title a row for each encoder, then the main value by groups."""
+        """Titles, heads and rows of tables: one per title, with a row per encoder, then the main value by groups."""
         known = {encoder: {one[:2]: one for one in found} for encoder, found in self.measured.items()}
         every = [one for found in self.measured.values() for one in found]
         tables = []

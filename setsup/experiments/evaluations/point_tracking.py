@@ -1,8 +1,8 @@
-"""Points tracked through videos by the nearest feature, as TAP-Vid scores them.
+"""Tracking of points through videos by the most similar feature, scored as TAP-Vid does.
 
 The point of a query is found in each other frame at the grid point of the largest cosine. It counts as occluded there
-unless the way back is cycle-consistent: of the feature found, the nearest grid point in the query's frame must lie
-within 16 pixels of the query, in pixels of a frame of 256 × 256. The benchmark leaves this rule to the method.
+unless the match is cycle-consistent: the grid point of the query's frame that is most similar to the feature found must
+lie within 16 pixels of the query, in pixels of a frame of 256 × 256. The benchmark leaves this rule to the method.
 
 References
 ----------
@@ -21,14 +21,21 @@ import numpy.typing as npt
 from setsup.arrays import Bools, Reals, Rows
 from setsup.datasets import Dataset
 from setsup.errors import DataError
-from setsup.evaluation.feature_points import Between
+from setsup.evaluation.feature_points import Sampling
 from setsup.evaluation.feature_tracks import inconsistent, track_features
 from setsup.evaluation.point_tracks import TrackQueries, TrackScores, track_queries, track_scores
-from setsup.experiments.evaluations.measured import ALL, Encode, Example, Measured, fetch_rgb
-from setsup.random import permute, stream_key
+from setsup.experiments.evaluations.measured import (
+    ALL,
+    Encode,
+    Example,
+    Measured,
+    describe_count,
+    draw_numbers,
+    fetch_rgb,
+    spread_numbers,
+)
 
 __all__ = [
-    "MAIN",
     "METHOD",
     "TrackingTask",
     "choose",
@@ -41,17 +48,15 @@ __all__ = [
 ]
 
 METHOD = 1
-"""Version of the measure: results of another one are measured again."""
-MAIN = "queries first: AJ"
-"""What is shown by groups."""
+"""Version of the measure; results stored by another version are measured again."""
 
 Mode = Literal["first", "strided"]
 
 _MODES: tuple[Mode, ...] = get_args(Mode)
-_SIDE = 256.0  # pixels of the frames that scores refer to
-_CYCLE = 16.0  # pixels of them within which the way back must end
-_LIMITS = (1, 2, 4, 8, 16)
-_RIGHT = 8.0  # pixels of an error that is right on a sheet
+_SIDE = 256.0  # side of the frames in whose pixels scores are defined
+_CYCLE = 16.0  # largest distance of the match back from the query, in these pixels
+_LIMITS = (1, 2, 4, 8, 16)  # thresholds of errors, in these pixels
+_RIGHT = 8.0  # largest error of a point that a sheet shows as right, in these pixels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +68,7 @@ class TrackingTask:
     videos : sequence of (t,) int64
         Rows of the frames of each video, in order.
     names : sequence of str
-        Of the videos.
+        Names of the videos.
     total : int
         Number of videos that they were drawn from.
     step : int
@@ -82,7 +87,7 @@ class TrackingTask:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the numbers depend on, as JSON values."""
+        """Identify the frames and the grid in stored results, as JSON values."""
         return {"videos": [rows.tolist() for rows in self.videos], "step": self.step}
 
 
@@ -94,11 +99,11 @@ def choose(dataset: Dataset, *, most: int | None, seed: int, where: str | None =
     dataset : Dataset
         Videos with tracks of points.
     most : int, optional
-        Draw at most so many videos by the seed; all by default.
+        Draw at most so many videos; all by default.
     seed : int
-        Of the draw.
+        Random seed of the draw.
     where : str, optional
-        Expression over the factors that frames satisfy; a video is tracked through those that are left.
+        Expression over the factors; points are tracked through the frames that satisfy it.
     step : int
         Distance of grid points, pixels of the frames.
 
@@ -124,16 +129,14 @@ def choose(dataset: Dataset, *, most: int | None, seed: int, where: str | None =
     if not videos:
         raise DataError(f"no video of two frames or more of {dataset.name} is left; choose more rows")
     total = len(videos)
-    if most is not None and most < total:
-        drawn = np.sort(permute(stream_key(seed, "videos"), total, np.arange(most)))
-        videos = [videos[number] for number in drawn.tolist()]
+    videos = [videos[number] for number in draw_numbers(total, most, seed, "videos").tolist()]
     names = [str(table.values("video", chosen[:1])[0]) for chosen in videos]
     return TrackingTask(videos, names, total, step)
 
 
-def describe(task: TrackingTask, features: Between) -> list[str]:
+def describe(task: TrackingTask, features: Sampling) -> list[str]:
     """Lines of the report."""
-    drawn = f"{len(task):,}" if len(task) == task.total else f"{len(task):,} (drawn by --seed) of {task.total:,}"
+    drawn = describe_count(len(task), task.total)
     grid = f"every {task.step} pixels" if features == "pixels" else "the centers of cells"
     return [
         f"{drawn} videos; a point is found in each frame at the largest cosine of features among grid points: {grid}; "
@@ -147,11 +150,11 @@ def describe(task: TrackingTask, features: Between) -> list[str]:
 
 
 def track_video(
-    dataset: Any, encode: Encode, rows: Rows, points: Reals, queries: TrackQueries, features: Between, step: int
+    dataset: Any, encode: Encode, rows: Rows, points: Reals, queries: TrackQueries, features: Sampling, step: int
 ) -> tuple[Reals, Bools]:
-    """Where the points of queries are found in the frames of rows, (q, t, 2) pixels, and where they count as occluded.
+    """Find the points of queries in the frames of rows, (q, t, 2) pixels, and whether they count as occluded, (q, t).
 
-    `rows` (t,), `points` (n, t, 2) pixels of the frames as they are fetched.
+    `rows` (t,), `points` (n, t, 2), pixels of the frames as they are fetched.
     """
     height, width = fetch_rgb(dataset, int(rows[0])).shape[:2]
     starts = points[queries.tracks, queries.frames]
@@ -161,7 +164,7 @@ def track_video(
         len(rows),
         starts,
         queries.frames,
-        between=features,
+        sampling=features,
         step=step,
     )
     return found.points, inconsistent(found, starts, np.array([width, height]) * (_CYCLE / _SIDE))
@@ -171,7 +174,7 @@ def measure(
     dataset: Dataset,
     encode: Encode,
     task: TrackingTask,
-    features: Between = "pixels",
+    features: Sampling = "pixels",
     on_part: Callable[[], Any] | None = None,
 ) -> list[Measured]:
     """Track the points of videos, and score the tracks, with both kinds of queries.
@@ -181,11 +184,11 @@ def measure(
     dataset : Dataset
         Videos with tracks of points.
     encode : callable
-        Features of an image.
+        Computes the features of an image.
     task : TrackingTask
         From :func:`choose`.
     features : {"pixels", "grid"}
-        As of :func:`track_video`.
+        As `sampling` of :func:`setsup.evaluation.track_features`.
     on_part : callable, optional
         Called after each video.
 
@@ -204,7 +207,10 @@ def measure(
     for rows in task.videos:
         points, occluded = _truth(dataset, rows)
         queries = {mode: track_queries(occluded, mode) for mode in _MODES}
-        whole = TrackQueries(*(np.concatenate([one[part] for one in queries.values()]) for part in range(2)))
+        whole = TrackQueries(
+            np.concatenate([one.tracks for one in queries.values()]),
+            np.concatenate([one.frames for one in queries.values()]),
+        )
         places, hidden = track_video(dataset, encode, rows, points, whole, features, task.step)
         size = np.array(fetch_rgb(dataset, int(rows[0])).shape[1::-1])
         end = 0
@@ -227,22 +233,22 @@ def measure(
 
 
 def score(scores: dict[str, list[TrackScores]], names: Sequence[str]) -> list[Measured]:
-    """Means over videos of their scores, and those of each video.
+    """Collect the scores of each video, and their means over videos.
 
     Parameters
     ----------
     scores : dict of str to list of TrackScores
-        By mode, those of each video.
+        Scores of each video, by mode of the queries.
     names : sequence of str
-        Of the videos.
+        Names of the videos.
 
     Returns
     -------
     list of Measured
         Values ``"queries first: AJ"``, ``"queries first: δ"``, ``"queries first: OA"``, ``"queries first, δ: 1 px"``
-        and ``"queries first, Jaccard: 1 px"`` to 16 px; the same of ``strided``. Counts are videos for the group
-        ``"all"``, and points for those such as ``"video goat"``. Videos where a value is undefined are left out of its
-        mean.
+        and ``"queries first, Jaccard: 1 px"`` to 16 px; likewise for ``strided``. Counts are of videos for the group
+        ``"all"``, and of points for groups such as ``"video goat"``. A mean leaves out the videos where its value is
+        undefined.
 
     """
     measured = []
@@ -259,23 +265,26 @@ def score(scores: dict[str, list[TrackScores]], names: Sequence[str]) -> list[Me
 
 
 def main_value(measured: Sequence[Measured]) -> str:
-    """The value that is shown by groups."""
-    return MAIN
+    """Name of the value that tables show by groups."""
+    return "queries first: AJ"
 
 
-def examples(dataset: Dataset, encode: Encode, task: TrackingTask, features: Between, count: int) -> list[Example]:
-    """Pairs of frames for a sheet: that with the most queries and a later one; right: within 8 px of 256 × 256."""
+def examples(dataset: Dataset, encode: Encode, task: TrackingTask, features: Sampling, count: int) -> list[Example]:
+    """Pairs of frames for a sheet; right: within 8 px of 256 × 256.
+
+    Of videos that are evenly spread over the list: the frame of the first half with the most visible points, and one a
+    quarter of the video later.
+    """
     shown = []
-    for number in np.unique(np.linspace(0, len(task) - 1, min(count, len(task))).round().astype(np.int64)).tolist():
+    for number in spread_numbers(len(task), count).tolist():
         rows = task.videos[number]
         points, occluded = _truth(dataset, rows)
         visible = ~occluded
-        pairs = visible[:, :-1].T.astype(np.int64) @ visible[:, 1:]  # points that both of two frames show
         first = int(visible[:, : max(1, len(rows) // 2)].sum(axis=0).argmax())
         second = min(len(rows) - 1, first + max(1, len(rows) // 4))
-        if not pairs[first, second - 1]:
-            continue
         tracks = np.flatnonzero(visible[:, first] & visible[:, second])
+        if not len(tracks):
+            continue
         queries = TrackQueries(tracks, np.zeros(len(tracks), np.int64))
         two = rows[[first, second]]
         found = track_video(dataset, encode, two, points[:, [first, second]], queries, features, task.step)[0][:, 1]

@@ -106,7 +106,7 @@ def test_a_video_without_queries() -> None:
     assert found["queries first: AJ", "all"][2:] == (0.125, 1)
     assert np.isnan(found["queries first: AJ", "video a"].number)
     assert found["queries first: OA", "video b"][2:] == (0.5, 8)
-    assert (point_tracking.MAIN, "all") in found
+    assert (point_tracking.main_value([]), "all") in found
 
 
 def test_frames_for_a_sheet(videos) -> None:
