@@ -167,7 +167,7 @@ def _sampler(options: Options, dataset: "Dataset") -> "Sampler":
 
 
 def _overlap_sampler(options: Options, dataset: "Dataset") -> "tuple[OverlapSampler, list[str]]":
-    """The sampler, and what is said of the overlaps."""
+    """The sampler, and lines about the overlaps."""
     from setsup.samplers import OverlapSampler
 
     word = options.overlap or ""
@@ -197,7 +197,7 @@ def _overlap_sampler(options: Options, dataset: "Dataset") -> "tuple[OverlapSamp
 
 
 def _measure(options: Options, dataset: "Dataset") -> "tuple[OverlapTable, list[str]]":
-    """Overlaps in memory, and what is said of them."""
+    """Measure overlaps in memory, and describe them in lines."""
     from setsup.correspondence import overlap
     from setsup.correspondence.overlaps.views import choose_source
 

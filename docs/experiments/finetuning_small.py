@@ -1,4 +1,4 @@
-"""Fine-tune a tiny vision transformer on rooms, and measure it before and after; what is done is left as it is.
+"""Fine-tune a tiny vision transformer on rooms, and measure it before and after; existing results are kept.
 
     python docs/experiments/finetuning_small.py FOLDER
 

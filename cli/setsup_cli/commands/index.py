@@ -53,11 +53,11 @@ def run(options: Options) -> int:
     return 0
 
 
-# -- what is said ------------------------------------------------------------------------------------------------------
+# -- output ------------------------------------------------------------------------------------------------------------
 
 
 def _about(indexed: "Indexed") -> dict[str, Any]:
-    """What is said, for machines."""
+    """The output of --json."""
     from setsup.shards.opening import open_shards
 
     catalogue = indexed.catalogue

@@ -199,11 +199,11 @@ def _check_export(options: Options) -> None:
         raise DataError("--export requires --layout: d2-net, loftr, dust3r, superglue or hloc")
 
 
-# -- what is said ------------------------------------------------------------------------------------------------------
+# -- output ------------------------------------------------------------------------------------------------------------
 
 
 def _about(table: "OverlapTable", file: Path, band: tuple[float, float], command: str) -> dict[str, Any]:
-    """What is said of a table, for machines."""
+    """The output of --json for a table."""
     import numpy as np
 
     from setsup.samplers.overlap.bands import in_bands

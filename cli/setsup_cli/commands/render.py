@@ -232,7 +232,7 @@ def _count_in_band(rendered: "RenderedFolder", band: tuple[float, float], direct
     return {"band": list(band), "direction": direction, "pairs": len(overlap), "in_band": inside}
 
 
-# -- what is said ------------------------------------------------------------------------------------------------------
+# -- output ------------------------------------------------------------------------------------------------------------
 
 
 def _what(layout: "Layout", there: int, folder: Path) -> str:
@@ -247,7 +247,7 @@ def _what(layout: "Layout", there: int, folder: Path) -> str:
 
 
 def _about(rendered: "RenderedFolder", before: int) -> dict[str, Any]:
-    """What is said of a finished folder, for machines."""
+    """The output of --json for a finished folder."""
     folder = str(rendered.folder)
     return {
         "folder": folder,

@@ -186,7 +186,7 @@ def _there(url: str) -> int:
     return 0
 
 
-# -- what is said ------------------------------------------------------------------------------------------------------
+# -- output ------------------------------------------------------------------------------------------------------------
 
 
 def _what(plan: "ShardPlan", there: int, url: str) -> str:
@@ -204,7 +204,7 @@ def _what(plan: "ShardPlan", there: int, url: str) -> str:
 
 
 def _about(dataset: "ShardedDataset", before: int, left_out: list[str]) -> dict[str, Any]:
-    """What is said of finished shards, for machines."""
+    """The output of --json for finished shards."""
     catalogue = dataset.catalogue
     order = catalogue.about.get("order", "")
     preferred = order.removeprefix("by:").split(",") if order.startswith("by:") else ()

@@ -148,7 +148,7 @@ def run(options: Options) -> int:
     from setsup.experiments.data import image_modality
     from setsup_cli.encoders.dense_benchmarks import find_benchmark, refuse_options
 
-    image_modality(dataset)  # raises an error before anything is computed
+    image_modality(dataset)  # raises its errors before anything is computed
     benchmark = find_benchmark(dataset)
     if benchmark is not None:
         refuse_options(options, dataset, benchmark)
@@ -234,7 +234,7 @@ def _rows(options: Options, dataset: "Dataset") -> "Rows":
     from setsup.correspondence.matching import find_match
     from setsup.experiments.evaluations.view_pairs import draw_view_pairs
 
-    find_match(dataset)  # raises an error before anything is drawn
+    find_match(dataset)  # raises its errors before anything is drawn
     with advised_for_command({"scene": "--scene", "where": "--where", "seed": "--seed"}):
         return draw_view_pairs(
             dataset, options.pairs or _PAIRS, options.seed, scene=split_names(options.scene), where=options.where

@@ -84,7 +84,7 @@ def run(options: Options) -> int:
     dataset, data, source = open_reported(options)
     factors = [factor for name in options.factors or () for factor in split_attribute(name, dataset.factors)]
     check_named([*options.domain, *factors], dataset, source)
-    image_modality(dataset)  # raises what is wrong, before anything is embedded
+    image_modality(dataset)  # raises its errors before anything is embedded
     runs = {str(folder) for folder in options.runs or ()}
     studies: dict[str, StudiedInvariance] = {}
     for label, lines, trained in [*trained_methods(options, dataset, data)]:

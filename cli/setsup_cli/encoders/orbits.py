@@ -89,7 +89,7 @@ def run(options: Options) -> int:
         check_image(out)
     dataset, data, source = open_reported(options)
     check_named(options.orbit, dataset, source)
-    image_modality(dataset)  # raises what is wrong, before anything is embedded
+    image_modality(dataset)  # raises its errors before anything is embedded
     canonical = None if options.canonical is None else _MEMBER.read(options.canonical, "--canonical")
     if isinstance(canonical, Mapping):
         check_named(list(canonical), dataset, source)
