@@ -52,6 +52,8 @@ def torchvision(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with tarfile.open(root / "stl10_binary.tar.gz", "w:gz") as archive:  # it stays, too
         archive.add(root / "stl10_binary", "stl10_binary")
     written("cars196", root / "stanford_cars")
+    written("cifar10", root)  # cifar-10-batches-py
+    written("cifar100", root)  # cifar-100-python
     written("ucf101", root)  # UCF-101 and ucfTrainTestlist
     videos = written("hmdb51", root / "hmdb51_org")
     (videos / "testTrainMulti_7030_splits").rename(root / "test_train_splits")
@@ -117,6 +119,8 @@ LAYOUTS = [
     ("celeba", "torchvision", "", "celeba"),
     ("stl10", "torchvision", "", "stl10_binary"),
     ("cars196", "torchvision", "", "stanford_cars"),
+    ("cifar10", "torchvision", "", "cifar-10-batches-py"),
+    ("cifar100", "torchvision", "", "cifar-100-python"),
     ("ucf101", "torchvision", ""),
     ("hmdb51", "torchvision", "", "hmdb51_org"),
     ("imagenet", "torchvision", "", "imagenet"),

@@ -19,16 +19,15 @@ __all__ = ["PackedRelease"]
 
 @dataclass(frozen=True, slots=True)
 class PackedRelease:
-    """A dataset's published `archive`, the `folder` it is unpacked to, and the files that it `holds`.
+    """A dataset's published `archives`, the `folder` one of them is unpacked to, and the files that each `holds`.
 
-    `holds` as for :func:`setsup.files.find_members`; `mapped` is one of them.
+    `holds` as for :func:`setsup.files.find_members`.
     """
 
     name: str
-    archive: str
+    archives: tuple[str, ...]
     folder: str
     holds: Mapping[str, str]
-    mapped: str
 
     def find(self, root: Path | str | None) -> MemberIndex:
         """Find the unpacked files; a DataError gives the command that unpacks them."""
@@ -45,7 +44,7 @@ class PackedRelease:
             if not unpacked:
                 raise self._packed(archive, root) from error
             members = find_members(self.name, unpacked[0], self.holds)
-        if members.path(members.place(self.mapped)) is None:
+        if members.path(0) is None:
             raise self._packed(members.source, root)
         return members
 
@@ -65,11 +64,11 @@ class PackedRelease:
             return None
 
     def _archive(self, root: Path | None) -> Path | None:
-        """The published archive, or the archive passed as root."""
+        """A published archive, or the archive passed as root."""
         for folder in data_places(self.name, root):
-            path = folder if folder.is_file() else folder / self.archive
-            if path.is_file():
-                return path
+            for path in [folder] if folder.is_file() else [folder / name for name in self.archives]:
+                if path.is_file():
+                    return path
         return None
 
     def _targets(self, archive: Path | None) -> tuple[Path, ...]:

@@ -35,7 +35,7 @@ _IMAGE = (_SIDE, _SIDE, 3)
 _HOLDS = {rf"{split}_{what}\.bin$": f"{split}_{what}.bin" for split in ("train", "test") for what in "Xy"}
 _FOLDS, _NAMES = "fold_indices.txt", "class_names.txt"
 _MOST_LABELS, _MOST_TEXT = 1 << 24, 1 << 22
-_RELEASE = PackedRelease("stl10", "stl10_binary.tar.gz", "stl10_unpacked", _HOLDS, "train_X.bin")
+_RELEASE = PackedRelease("stl10", ("stl10_binary.tar.gz",), "stl10_unpacked", _HOLDS)
 _FOLD_COUNT = 10
 _BYTES = 3 * _SIDE * _SIDE
 

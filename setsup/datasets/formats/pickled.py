@@ -1,8 +1,8 @@
 """Arrays of numbers in a pickle, located without unpickling: nothing in the file is imported or called.
 
 A pickle is a program for a stack machine. This module executes its instructions for plain values; for numpy arrays, it
-records only dtype, shape and the position of the elements. Protocols 2 to 5 are supported; other protocols and other
-objects are refused.
+records only dtype, shape and the position of the elements. Protocols 2 to 5 are supported, also as Python 2 wrote them,
+whose strings are bytes; other protocols and other objects are refused.
 """
 
 import re
@@ -54,6 +54,13 @@ class _Type:
 class _Bytes(NamedTuple):
     start: int
     length: int
+
+
+class _OldText(str):
+    """A string of Python 2, and where it starts: an array of few elements has its content in one."""
+
+    __slots__ = ("start",)
+    start: int
 
 
 class _Name(NamedTuple):
@@ -135,6 +142,12 @@ class _Machine:
         self._push(_Bytes(self.at, length))
         self.at += length
 
+    def _old_text(self) -> None:
+        length = self._number("<B")
+        text = _OldText(self._take(length).decode("latin-1"))
+        text.start = self.at - length
+        self._push(text)
+
     def _long(self) -> None:
         self._push(int.from_bytes(self._take(self._number("<B")), "little", signed=True))
 
@@ -163,7 +176,7 @@ class _Machine:
 
     def _set(self, values: list[Any]) -> None:
         into = self._stack[-1]
-        if type(into) is not dict or len(values) % 2 or not all(type(key) is str for key in values[::2]):
+        if type(into) is not dict or len(values) % 2 or not all(isinstance(key, str) for key in values[::2]):
             raise TypeError
         into.update(zip(values[::2], values[1::2], strict=True))
 
@@ -175,7 +188,7 @@ class _Machine:
         name = function.name if type(function) is _Name else "an object"
         if name in _RECONSTRUCT:
             self._push(PickledArray())
-        elif name == "numpy dtype" and type(arguments) is tuple and arguments and type(arguments[0]) is str:
+        elif name == "numpy dtype" and type(arguments) is tuple and arguments and isinstance(arguments[0], str):
             self._push(_Type(arguments[0]))
         elif name in _FROM_BUFFER and type(arguments) is tuple and len(arguments) == 4:
             content, of, shape, order = arguments
@@ -214,6 +227,8 @@ def _fill(array: PickledArray, shape: Any, of: Any, by_columns: Any, content: An
         raise _Refused(f"contains an array of type {of.told!r}")
     if by_columns and len(shape) > 1 and not fortran:
         raise _Refused("contains an array in Fortran order; expected C order, as numpy.ascontiguousarray returns")
+    if type(content) is _OldText:
+        content = _Bytes(content.start, len(content))
     if of.order not in _ORDERS or type(content) is not _Bytes or min(shape, default=0) < 0:
         raise ValueError
     dtype = np.dtype(of.order + of.told)
@@ -240,6 +255,8 @@ _STEPS: dict[bytes, Callable[[_Machine], object]] = {
     b"X": lambda machine: machine._text("<I"),
     b"\x8c": lambda machine: machine._text("<B"),
     b"C": lambda machine: machine._bytes("<B"),
+    b"U": _Machine._old_text,
+    b"T": lambda machine: machine._bytes("<I"),
     b"B": lambda machine: machine._bytes("<I"),
     b"\x8e": lambda machine: machine._bytes("<Q"),
     b"\x96": lambda machine: machine._bytes("<Q"),  # a bytearray, of protocol 5

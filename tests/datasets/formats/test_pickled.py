@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from setsup.datasets.formats.pickled import PickledArray, read_pickle
 from setsup.errors import DataError
+from tests.true_files.cifar10 import old_pickle
 
 PATH = Path("some.pickle")
 ARRAYS = [
@@ -63,6 +64,18 @@ def test_fortran_order_where_it_is_asked_for(protocol):
     assert all(np.array_equal(array.view(content), value) for array, value in zip(found, values, strict=True))
     with pytest.raises(DataError, match="Fortran order"):
         read_pickle(content, PATH)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (200, 3)])
+def test_strings_of_python_2(shape):
+    """An array's content is a short or a long string there, and keys and types are strings of bytes."""
+    array = (np.arange(np.prod(shape)) % 251).astype(np.uint8).reshape(shape)
+    content = old_pickle({"a": array, "names": ["x.png", "y.png"], "n": [1, 300]})
+    told = pickle.loads(content, encoding="latin1")  # written here
+    found = _restored(read_pickle(content, PATH), content)
+    assert found.keys() == told.keys()
+    assert _same(found["a"], told["a"])
+    assert (found["names"], found["n"]) == (told["names"], told["n"])
 
 
 @pytest.mark.parametrize(
