@@ -54,6 +54,8 @@ def torchvision(tmp_path_factory: pytest.TempPathFactory) -> Path:
     written("cars196", root / "stanford_cars")
     written("cifar10", root)  # cifar-10-batches-py
     written("cifar100", root)  # cifar-100-python
+    written("svhn", root)  # the files themselves
+    written("usps", root)
     written("ucf101", root)  # UCF-101 and ucfTrainTestlist
     videos = written("hmdb51", root / "hmdb51_org")
     (videos / "testTrainMulti_7030_splits").rename(root / "test_train_splits")
@@ -121,6 +123,8 @@ LAYOUTS = [
     ("cars196", "torchvision", "", "stanford_cars"),
     ("cifar10", "torchvision", "", "cifar-10-batches-py"),
     ("cifar100", "torchvision", "", "cifar-100-python"),
+    ("svhn", "torchvision", ""),
+    ("usps", "torchvision", ""),
     ("ucf101", "torchvision", ""),
     ("hmdb51", "torchvision", "", "hmdb51_org"),
     ("imagenet", "torchvision", "", "imagenet"),
