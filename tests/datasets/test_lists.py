@@ -38,6 +38,8 @@ LISTS: dict[str, dict[str, str]] = {
     "in-shop": {"list_eval_partition.txt": ""},
     "iwildcam": {"metadata.csv": "twice large", "categories.csv": "cut outside"},
     "keypointnet": {"car.json": "", "val.txt": "empty cut twice less large"},
+    "mini-imagenet": {"val.csv": "outside"},
+    "mnist-m": {"mnist_m_test_labels.txt": "outside"},
     "mvimgnet": {"mvimgnet_category.txt": "empty cut twice more large"},
     "nicopp": {"dim_train.txt": "empty page cut twice more less outside large long"},
     "online-products": {"Ebay_train.txt": "cut large"},
