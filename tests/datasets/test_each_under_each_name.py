@@ -29,6 +29,7 @@ OPENING: dict[tuple[str, str], str] = {
         for each in ("cars196", "compcars", "imagenet-a", "pascal3d", "shapenet-renderings")
     },
     ("imagenet-100", "imagenet"): "a hundred synsets of imagenet (shares: imagenet), which are a part of it",
+    ("tiered-imagenet", "imagenet"): "synsets of imagenet in trees train and val, which imagenet reads as a part of it",
 }
 """Pairs of a release and another name under which it opens."""
 
