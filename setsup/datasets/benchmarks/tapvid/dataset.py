@@ -229,7 +229,7 @@ def _pickle(members: MemberIndex) -> Path:
 
 def _release(name: str) -> PackedRelease:
     stem = name.replace("-", "_")
-    return PackedRelease(name, f"{stem}.zip", f"{stem}_unpacked", {rf"{stem}\.pkl$": f"{stem}.pkl"}, f"{stem}.pkl")
+    return PackedRelease(name, (f"{stem}.zip",), f"{stem}_unpacked", {rf"{stem}\.pkl$": f"{stem}.pkl"})
 
 
 def _find_videos(content: Any, path: Path) -> tuple[list[str | int], list[_Video]]:
