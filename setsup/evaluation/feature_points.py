@@ -6,14 +6,26 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Reals, Rows
-from setsup.checks import check_integer
+from setsup.checks import check_image_size, check_integer
 from setsup.errors import DataError
 from setsup.evaluation.dense_views import DenseView
 
-__all__ = ["FeaturePoints", "Sampling", "axis_cells", "directions", "features_at", "grid_features", "interpolate"]
+__all__ = [
+    "FeaturePoints",
+    "Sampling",
+    "axis_cells",
+    "cell_features",
+    "directions",
+    "features_at",
+    "grid_features",
+    "interpolate",
+]
 
 Sampling = Literal["pixels", "grid"]
 """``pixels``: interpolate maps bilinearly. ``grid``: take the feature of the cell in which a point lies."""
+
+
+_COARSE = 4  # pixels of a cell from which all cells are compared
 
 
 class FeaturePoints(NamedTuple):
@@ -40,12 +52,12 @@ def grid_features(
     Parameters
     ----------
     features : (rows, columns, D) float
-        Map whose cells divide the image evenly: of its pixels, or of patches.
+        Map whose cells divide the image evenly: of its pixels, of patches, or of an image that was resized before.
     size : (height, width)
         Of the image.
     sampling : {"pixels", "grid"}
         ``pixels``: sample every `step`-th pixel in x and y, from ``step // 2`` on, by bilinear interpolation between
-        the centres of cells. ``grid``: sample the centres of cells if these are coarser than pixels, else every
+        the centres of cells. ``grid``: sample the centres of cells if these cover 4 pixels or more, else every
         `step`-th pixel.
     step : int
         Distance of grid points, pixels.
@@ -70,13 +82,14 @@ def grid_features(
 
     """
     check_integer(step, "step, the distance of grid points in pixels,", DataError, 1)
-    view = DenseView(features, size)
-    if sampling == "grid" and view.features.shape[:2] != view.size:
-        return FeaturePoints(view.centres(np.arange(len(view.flat))), directions(view.flat))
-    height, width = view.size
+    maps, (height, width) = _checked(features, size)
+    rows, columns = maps.shape[:2]
+    if sampling == "grid" and rows * columns * _COARSE <= height * width:
+        view = DenseView(maps, (height, width))
+        return FeaturePoints(view.centres(np.arange(rows * columns)), directions(view.flat))
     y, x = (np.arange(min(step // 2, length - 1), length, step) for length in (height, width))
     points = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2).astype(np.float64)
-    return FeaturePoints(points, features_at(features, size, points, sampling))
+    return FeaturePoints(points, features_at(maps, (height, width), points, sampling))
 
 
 def features_at(features: npt.NDArray[Any], size: tuple[int, int], points: npt.ArrayLike, sampling: Sampling) -> Reals:
@@ -108,13 +121,19 @@ def features_at(features: npt.NDArray[Any], size: tuple[int, int], points: npt.A
     [[0.707, 0.707]]
 
     """
-    view = DenseView(features, size)
+    maps, (height, width) = _checked(features, size)
     places = np.asarray(points, np.float64)
     if places.ndim != 2 or places.shape[1] != 2 or not np.isfinite(places).all():
         raise DataError(f"points must be finite and of shape (n, 2), not of shape {places.shape}")
-    if sampling == "grid":
-        return directions(view.flat[view.cells(places)])
-    return directions(interpolate(view.features, places, view.size))
+    sampled = cell_features if sampling == "grid" else interpolate
+    return directions(sampled(maps, places, (height, width)))
+
+
+def cell_features(features: npt.NDArray[Any], points: Reals, size: tuple[int, int]) -> Reals:
+    """Features (n, D) float64 of the cells of a map (rows, columns, D) in which points (n, 2) lie; not scaled."""
+    rows, columns = features.shape[:2]
+    column, row = np.floor((points + 0.5) * [columns / size[1], rows / size[0]]).astype(np.int64).T
+    return np.asarray(features[row.clip(0, rows - 1), column.clip(0, columns - 1)], dtype=np.float64)
 
 
 def interpolate(features: npt.NDArray[Any], points: Reals, size: tuple[int, int]) -> Reals:
@@ -132,6 +151,13 @@ def axis_cells(places: Reals, cells: int, pixels: int) -> tuple[Rows, Rows, Real
     at = ((places + 0.5) * cells / pixels - 0.5).clip(0, cells - 1)
     before = np.floor(at).astype(np.int64)
     return before, np.minimum(before + 1, cells - 1), at - before
+
+
+def _checked(features: npt.NDArray[Any], size: tuple[int, int]) -> tuple[npt.NDArray[Any], tuple[int, int]]:
+    maps, (height, width) = np.asarray(features), check_image_size(size, "size", DataError)
+    if maps.ndim != 3 or not maps.size:
+        raise DataError(f"features must have the shape (rows, columns, D), not {maps.shape}")
+    return maps, (height, width)
 
 
 def directions(features: npt.NDArray[Any]) -> Reals:

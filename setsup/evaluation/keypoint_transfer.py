@@ -18,7 +18,7 @@ import numpy.typing as npt
 from setsup.arrays import Reals, Rows
 from setsup.checks import check_image_size
 from setsup.errors import DataError
-from setsup.evaluation.feature_points import Sampling, axis_cells, directions, interpolate
+from setsup.evaluation.feature_points import Sampling, axis_cells, cell_features, directions, interpolate
 
 __all__ = ["CarriedKeypoints", "carry_keypoints"]
 
@@ -103,7 +103,9 @@ def carry_keypoints(
     size2 = check_image_size(target_size, "target_size", DataError)
     if not len(places):
         return CarriedKeypoints(np.zeros((0, 2)), np.zeros(0))
-    queries = directions(interpolate(first, places, size1) if features == "pixels" else _celled(first, places, size1))
+    queries = directions(
+        interpolate(first, places, size1) if features == "pixels" else cell_features(first, places, size1)
+    )
     if features == "grid":
         rows, columns = second.shape[:2]
         best, cosines = _best(_cell_cosines(second, queries), len(queries), columns)
@@ -124,13 +126,6 @@ def _map(features: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     if not np.isfinite(array).all():
         raise DataError(f"features of the {name} are not finite; check the network that computed them")
     return array
-
-
-def _celled(features: npt.NDArray[Any], points: Reals, size: tuple[int, int]) -> Reals:
-    """Features (n, D) of the cells that points lie in."""
-    rows, columns = features.shape[:2]
-    column, row = np.floor((points + 0.5) * [columns / size[1], rows / size[0]]).astype(np.int64).T
-    return np.asarray(features[row.clip(0, rows - 1), column.clip(0, columns - 1)], dtype=np.float64)
 
 
 def _rows(features: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:

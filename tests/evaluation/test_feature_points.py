@@ -46,6 +46,21 @@ def test_maps_of_pixels_are_taken_at_pixels(between: str) -> None:
     assert np.allclose(found.directions, unit(maps[2::4, 2::4]).reshape(-1, 4))
 
 
+def test_small_cells_are_taken_at_pixels() -> None:
+    maps = np.random.default_rng(0).normal(size=(6, 8, 4))
+    found = grid_features(maps, (9, 12), "grid", 4)  # cells of 1.5 × 1.5 pixels
+    assert found.points.tolist() == [[x, y] for y in (2, 6) for x in (2, 6, 10)]
+    assert np.allclose(found.directions, unit(maps[np.ix_([1, 4], [1, 4, 7])]).reshape(-1, 4))
+
+
+def test_maps_may_be_finer_than_pixels() -> None:
+    maps = np.random.default_rng(0).normal(size=(18, 22, 4))
+    found = grid_features(maps, (9, 11), "pixels", 4)
+    assert found.points.tolist() == [[x, y] for y in (2, 6) for x in (2, 6, 10)]
+    means = maps.reshape(9, 2, 11, 2, 4).mean(axis=(1, 3))  # the centre of a pixel is in the middle of four cells
+    assert np.allclose(found.directions, unit(means[2::4, 2::4]).reshape(-1, 4))
+
+
 def test_what_does_not_fit_is_refused() -> None:
     maps = np.ones((2, 3, 4))
     with pytest.raises(DataError, match="features must be finite"):
