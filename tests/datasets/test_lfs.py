@@ -87,7 +87,9 @@ def test_an_archive_that_a_host_packed_has_pointers_in_it(clone):
 
 
 @pytest.mark.long("large or genuine files")
-@pytest.mark.parametrize("name", ["mnist", "smallnorb", "dsprites", "stl10", "celeba", "scenenn"])
+@pytest.mark.parametrize(
+    "name", ["mnist", "smallnorb", "dsprites", "stl10", "celeba", "scenenn", "cifar100", "svhn", "usps"]
+)
 def test_each_file_of_a_benchmark_says_so(name, tmp_path, monkeypatch):
     monkeypatch.setenv("SETSUP_CACHE", str(tmp_path / "cache"))
     root = tmp_path / "root"
