@@ -124,7 +124,7 @@ def run(options: Options) -> int:
         columns["measured"] = texts
         captions = [f"{caption}; {text}" for caption, text in zip(captions, texts, strict=True)]
         about = [{**pair, **values} for pair, values in zip(about, measured, strict=True)]
-    drawn = "two views of each scene" if by_overlap is None else by_overlap.words
+    drawn = f"pairs that agree in {', '.join(sorted(draw.inactive))}" if by_overlap is None else by_overlap.words
     title = f"{dataset.name}\nseed {options.seed}, {drawn}, pixels matched by {way}"
     head = {"dataset": dataset.name, "matched_by": way}
     show_pairs(options, dataset, pairs, about, columns, captions, title, head, notes)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from setsup.evaluation.feature_tracks import FeatureTracks, track_features
     from setsup.evaluation.information import Information, noise_scale
     from setsup.evaluation.invariance import DeepProbes, deep_probes, landmark_error
-    from setsup.evaluation.keypoint_transfer import CarriedKeypoints, carry_keypoints
+    from setsup.evaluation.keypoint_transfer import TransferredKeypoints, transfer_keypoints
     from setsup.evaluation.keypoints import KeypointAccuracy, keypoint_accuracy, keypoint_extent
     from setsup.evaluation.linear import LinearProbe, linear_classifier, linear_regression
     from setsup.evaluation.maps import tsne_map, umap_map
@@ -73,7 +73,6 @@ if TYPE_CHECKING:
 __all__ = [
     "DCI",
     "CanonicalRetrieval",
-    "CarriedKeypoints",
     "Classified",
     "Components",
     "DeepProbes",
@@ -100,12 +99,12 @@ __all__ = [
     "SegmentationScores",
     "TrackQueries",
     "TrackScores",
+    "TransferredKeypoints",
     "Verified",
     "ViewInformation",
     "accuracy",
     "accuracy_over_labels",
     "canonical_retrieval",
-    "carry_keypoints",
     "check_disjoint",
     "confusion_matrix",
     "corner_error",
@@ -165,6 +164,7 @@ __all__ = [
     "track_features",
     "track_queries",
     "track_scores",
+    "transfer_keypoints",
     "tsne_map",
     "umap_map",
     "verification_auc",
@@ -191,7 +191,7 @@ if not TYPE_CHECKING:
         "feature_neighbours": ("NearestFeatures", "mutual_neighbours", "nearest_features"),
         "feature_tracks": ("FeatureTracks", "track_features"),
         "information": ("Information", "noise_scale"),
-        "keypoint_transfer": ("CarriedKeypoints", "carry_keypoints"),
+        "keypoint_transfer": ("TransferredKeypoints", "transfer_keypoints"),
         "keypoints": ("KeypointAccuracy", "keypoint_accuracy", "keypoint_extent"),
         "linear": ("LinearProbe", "linear_classifier", "linear_regression"),
         "maps": ("tsne_map", "umap_map"),

@@ -20,15 +20,15 @@ from setsup.checks import check_image_size
 from setsup.errors import DataError
 from setsup.evaluation.feature_points import Sampling, axis_cells, cell_features, directions, interpolate
 
-__all__ = ["CarriedKeypoints", "carry_keypoints"]
+__all__ = ["TransferredKeypoints", "transfer_keypoints"]
 
 _CELLS = 1 << 21  # channels of features converted to float64 at a time
 _BLOCK = 1 << 18  # cosines of pixels at a time: few enough to stay in the cache of a core
 _NOTHING = 1e-24  # squared length, relative to the largest one, below which a feature counts as zero
 
 
-class CarriedKeypoints(NamedTuple):
-    """Where :func:`carry_keypoints` finds keypoints.
+class TransferredKeypoints(NamedTuple):
+    """Where :func:`transfer_keypoints` finds keypoints.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class CarriedKeypoints(NamedTuple):
     cosines: Reals
 
 
-def carry_keypoints(
+def transfer_keypoints(
     source: npt.NDArray[Any],
     target: npt.NDArray[Any],
     points: npt.ArrayLike,
@@ -51,7 +51,7 @@ def carry_keypoints(
     target_size: Sequence[int],
     *,
     features: Sampling = "pixels",
-) -> CarriedKeypoints:
+) -> TransferredKeypoints:
     """Find keypoints of a source image in a target image, by the largest cosine of features.
 
     The cells of a map divide its image evenly; there may be any number of them, as for patches, pixels, or the pixels
@@ -72,7 +72,7 @@ def carry_keypoints(
 
     Returns
     -------
-    CarriedKeypoints
+    TransferredKeypoints
 
     Raises
     ------
@@ -88,7 +88,7 @@ def carry_keypoints(
     Examples
     --------
     >>> maps = np.random.default_rng(0).normal(size=(6, 8, 16))
-    >>> found = carry_keypoints(maps, np.roll(maps, 1, axis=1), [[2, 3], [5, 0]], (6, 8), (6, 8))
+    >>> found = transfer_keypoints(maps, np.roll(maps, 1, axis=1), [[2, 3], [5, 0]], (6, 8), (6, 8))
     >>> found.points.tolist(), found.cosines.round(6).tolist()
     ([[3.0, 3.0], [6.0, 0.0]], [1.0, 1.0])
 
@@ -102,7 +102,7 @@ def carry_keypoints(
     size1 = check_image_size(source_size, "source_size", DataError)
     size2 = check_image_size(target_size, "target_size", DataError)
     if not len(places):
-        return CarriedKeypoints(np.zeros((0, 2)), np.zeros(0))
+        return TransferredKeypoints(np.zeros((0, 2)), np.zeros(0))
     queries = directions(
         interpolate(first, places, size1) if features == "pixels" else cell_features(first, places, size1)
     )
@@ -110,11 +110,11 @@ def carry_keypoints(
         rows, columns = second.shape[:2]
         best, cosines = _best(_cell_cosines(second, queries), len(queries), columns)
         centres = (2 * best + 1) * (np.array(size2[::-1]) / [2 * columns, 2 * rows]) - 0.5
-        return CarriedKeypoints(centres, cosines)
+        return TransferredKeypoints(centres, cosines)
     whole = second.shape[:2] == size2
     blocks = _cell_cosines(second, queries) if whole else _pixel_cosines(second, queries, size2)
     best, cosines = _best(blocks, len(queries), size2[1])
-    return CarriedKeypoints(best.astype(np.float64), cosines)
+    return TransferredKeypoints(best.astype(np.float64), cosines)
 
 
 def _map(features: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:

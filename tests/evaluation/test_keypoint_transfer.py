@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from setsup.errors import DataError
-from setsup.evaluation import carry_keypoints
+from setsup.evaluation import transfer_keypoints
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -35,7 +35,7 @@ def test_pixels_are_those_of_maps_interpolated_by_torch(seed: int) -> None:
     depth = int(dice.integers(1, 5))
     map1, map2 = (dice.normal(size=(*dice.integers(1, 9, 2), depth)).astype(np.float32) for _ in range(2))
     points = np.stack([dice.integers(0, size1[1], 6), dice.integers(0, size1[0], 6)], axis=1)
-    found = carry_keypoints(map1, map2, points, size1, size2)
+    found = transfer_keypoints(map1, map2, points, size1, size2)
     whole1, whole2 = interpolated(map1, size1), interpolated(map2, size2)
     for number, (x, y) in enumerate(points.tolist()):
         place, best, second = searched(whole2, whole1[y, x])
@@ -50,7 +50,7 @@ def test_cells_are_found_at_their_centres(seed: int) -> None:
     size1, size2 = dice.integers(8, 40, (2, 2)).tolist()
     map1, map2 = (dice.normal(size=(*dice.integers(1, 9, 2), 3)) for _ in range(2))
     points = dice.uniform([-0.5, -0.5], [size1[1] - 0.5, size1[0] - 0.5], (5, 2))
-    found = carry_keypoints(map1, map2, points, size1, size2, features="grid")
+    found = transfer_keypoints(map1, map2, points, size1, size2, features="grid")
     rows, columns = map2.shape[:2]
     for number, (x, y) in enumerate(points.tolist()):
         # the cell whose part of the image contains the point
@@ -67,11 +67,11 @@ def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     map1, map2 = dice.normal(size=(2, 5, 7, 4))
     points = dice.uniform(0, 20, (4, 2))
     sizes = (20, 28), (33, 28)
-    wanted = [carry_keypoints(map1, map2, points, *sizes, features=kind) for kind in ("pixels", "grid")]
+    wanted = [transfer_keypoints(map1, map2, points, *sizes, features=kind) for kind in ("pixels", "grid")]
     for limit in ("_CELLS", "_BLOCK"):
         monkeypatch.setattr(f"setsup.evaluation.keypoint_transfer.{limit}", 1)
     for kind, expected in zip(("pixels", "grid"), wanted, strict=True):
-        found = carry_keypoints(map1, map2, points, *sizes, features=kind)
+        found = transfer_keypoints(map1, map2, points, *sizes, features=kind)
         assert found.points.tolist() == expected.points.tolist()
         assert found.cosines == pytest.approx(expected.cosines)
 
@@ -79,11 +79,11 @@ def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_first_of_equal_cosines_counts_and_zeros_have_none() -> None:
     target = np.zeros((2, 3, 2))
     target[0, 2] = target[1, 1] = [0.0, 3.0]
-    found = carry_keypoints(np.array([[[0.0, 1.0], [-1.0, 0.0]]]), target, [[0, 0], [1, 0]], (1, 2), (2, 3))
+    found = transfer_keypoints(np.array([[[0.0, 1.0], [-1.0, 0.0]]]), target, [[0, 0], [1, 0]], (1, 2), (2, 3))
     assert found.points.tolist() == [[2, 0], [0, 0]]
     assert found.cosines.tolist() == [1, 0]
     # within half a patch of the rim, interpolated features are equal: the first pixel of the image counts
-    one = carry_keypoints(np.ones((1, 1, 1)), np.ones((2, 2, 1)), [[3, 3]], (8, 8), (8, 8))
+    one = transfer_keypoints(np.ones((1, 1, 1)), np.ones((2, 2, 1)), [[3, 3]], (8, 8), (8, 8))
     assert one.points.tolist() == [[0, 0]]
 
 
@@ -96,5 +96,5 @@ def test_what_cannot_be_compared_is_refused() -> None:
         (maps, [[np.nan, 0]], "leave out those"),
     ):
         with pytest.raises(DataError, match=sentence):
-            carry_keypoints(maps, wrong, points, (4, 4), (4, 4))
-    assert len(carry_keypoints(maps, maps, [], (4, 4), (4, 4)).points) == 0
+            transfer_keypoints(maps, wrong, points, (4, 4), (4, 4))
+    assert len(transfer_keypoints(maps, maps, [], (4, 4), (4, 4)).points) == 0

@@ -250,7 +250,7 @@ def _measure(
 ) -> "tuple[DenseResults, Callable[[int], ViewPair]]":
     """Results, and the function that returns a pair by its number."""
     from setsup.correspondence.matching import find_match
-    from setsup.experiments.evaluations.dense import describe_settings, measure_pairs
+    from setsup.experiments.evaluations.dense import METHOD, describe_settings, measure_pairs
     from setsup.experiments.evaluations.dense_results import DenseResults
     from setsup.experiments.evaluations.view_pairs import remembered_pairs, scene_codes
     from setsup.experiments.result_cache import PartStore, digest
@@ -274,7 +274,7 @@ def _measure(
             if options.out is None:
                 measured[encoder.label] = compute(["values"])["values"]
             else:
-                store = PartStore(expanded(options.out) / "parts", encoder.about | {"method": 1})
+                store = PartStore(expanded(options.out) / "parts", encoder.about | {"method": METHOD})
                 known = data | dict(describe_settings(settings)) | {"encoder": digest(encoder.about)}
                 measured[encoder.label] = store.parts("dense", known, ["values"], compute)["values"]
     results = DenseResults(

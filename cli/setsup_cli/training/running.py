@@ -32,23 +32,23 @@ def train_points(asked: Asked, points: Sequence[Point], options: Any) -> int:
     trainings = [point.asked.training(seed) for point in points for seed in asked.seeds]
     processes = options.parallel or default_parallel(trainings[0])
     check_parallel(trainings[0], processes if options.parallel is None else options.parallel)
-    told = speaks() and not options.json
+    verbose = speaks() and not options.json
     heading = [*describe(asked), ""]
     if options.sweep or processes > 1:
         _check_all(points, asked.seeds)
     if processes > 1 and len(trainings) > 1:
-        runs = _train_beside(trainings, processes, heading, told)
+        runs = _train_beside(trainings, processes, heading, verbose)
     else:
-        runs = _train_in_sequence(points, asked.seeds, heading, told, bool(options.sweep))
+        runs = _train_in_sequence(points, asked.seeds, heading, verbose, bool(options.sweep))
     each = [summarise(point, part) for point, part in zip(points, _parts(runs, len(asked.seeds)), strict=True)]
     about = {"preset": asked.preset.name, "shows": asked.preset.shows, "changed": dict(asked.changed)}
     if options.json and speaks():
         show_json(about | ({"sweep": each} if options.sweep else {"runs": runs}))
-    elif told and options.sweep:
+    elif verbose and options.sweep:
         say()
         show_points(each)
     trained = [run["folder"] for run in runs if "error" not in run]
-    if told and trained:
+    if verbose and trained:
         advise_command(options, _next(asked, trained))
     failed = [
         f"{training.folder}: {run['error']}" for training, run in zip(trainings, runs, strict=True) if "error" in run
@@ -110,7 +110,7 @@ def _naming(point: Point) -> Iterator[None]:
 
 
 def _train_in_sequence(
-    points: Sequence[Point], seeds: Sequence[int], heading: Sequence[str], told: bool, sweep: bool
+    points: Sequence[Point], seeds: Sequence[int], heading: Sequence[str], verbose: bool, sweep: bool
 ) -> list[dict[str, Any]]:
     """Train one after the other; in a sweep, one that fails does not keep others from being trained."""
     results: list[dict[str, Any]] = []
@@ -119,16 +119,16 @@ def _train_in_sequence(
             lines = [] if results else list(heading)
             if sweep and seed == seeds[0]:
                 lines.append(_name(point))
-            results.append(_train_and_print(point.asked.training(seed), lines, told, sweep))
+            results.append(_train_and_print(point.asked.training(seed), lines, verbose, sweep))
     return results
 
 
-def _train_and_print(training: Training, heading: Sequence[str], told: bool, sweep: bool) -> dict[str, Any]:
+def _train_and_print(training: Training, heading: Sequence[str], verbose: bool, sweep: bool) -> dict[str, Any]:
     begun: list[str] = []
 
     def begin(run: "Run", before: "Progress") -> None:
         begun.extend([*heading, *describe_begin(run, before)])
-        if told:
+        if verbose:
             for line in begun:
                 say(line)
 
@@ -138,23 +138,23 @@ def _train_and_print(training: Training, heading: Sequence[str], told: bool, swe
         if not (sweep and begun) or training.config.devices * training.config.nodes > 1:
             raise
         result = {"folder": str(training.folder), "seed": training.seed, "error": str(error)}
-    if told:
+    if verbose:
         for line in _result(result):
             say(line)
     return result
 
 
 def _train_beside(
-    trainings: Sequence[Training], processes: int, heading: Sequence[str], told: bool
+    trainings: Sequence[Training], processes: int, heading: Sequence[str], verbose: bool
 ) -> list[dict[str, Any]]:
-    if told:
+    if verbose:
         for line in (*heading, f"{len(trainings)} runs, {min(processes, len(trainings))} at a time"):
             say(line)
     results = train_beside(trainings, processes)
     for training, run in zip(trainings, results, strict=True):
         if "error" in run:
             run |= {"folder": str(training.folder), "seed": training.seed}
-        if told:
+        if verbose:
             for line in (f"seed {training.seed}: {training.folder}", *_result(run)):
                 say(line)
     return results

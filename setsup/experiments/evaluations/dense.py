@@ -33,6 +33,7 @@ from setsup.random import fold, permute
 
 __all__ = [
     "ANGLES",
+    "METHOD",
     "OVERLAPS",
     "DenseSettings",
     "Maps",
@@ -47,6 +48,8 @@ __all__ = [
 Maps = Callable[[Rows], Sequence[npt.NDArray[Any]] | npt.NDArray[Any]]
 """From two rows to the features of their views, (rows, columns, D) each."""
 
+METHOD = 1
+"""Version of the measure: results of another one are measured again."""
 ANGLES = (0, 30, 60, 90, 120)
 """Ends of the bins of the angle between views, degrees: each contains its lower end."""
 OVERLAPS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)

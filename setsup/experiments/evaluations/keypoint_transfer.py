@@ -22,7 +22,7 @@ from setsup.datasets import Dataset
 from setsup.datasets.keypoint_pairs import KeypointPairs, PairList, listed_pairs
 from setsup.errors import DataError
 from setsup.evaluation.feature_points import Sampling
-from setsup.evaluation.keypoint_transfer import carry_keypoints
+from setsup.evaluation.keypoint_transfer import transfer_keypoints
 from setsup.evaluation.keypoints import keypoint_accuracy, keypoint_extent
 from setsup.experiments.evaluations.measured import (
     ALL,
@@ -182,7 +182,7 @@ def transfer(
     for row1, row2 in pairs.rows.tolist():
         keypoints = _both(dataset.keypoint_pairs([row1, row2]))
         (map1, size1), (map2, size2) = encoded(row1), encoded(row2)
-        found = carry_keypoints(map1, map2, keypoints.points1, size1, size2, features=features).points
+        found = transfer_keypoints(map1, map2, keypoints.points1, size1, size2, features=features).points
         scales = {"img": float(max(size2))}
         if boxed:
             left, top, right, bottom = dataset.fetch(row2, ["box"])["box"].astype(np.float64).tolist()
@@ -212,7 +212,7 @@ def measure(
     task : KeypointTask
         From :func:`choose`.
     features : {"pixels", "grid"}
-        As for :func:`setsup.evaluation.carry_keypoints`.
+        As for :func:`setsup.evaluation.transfer_keypoints`.
     on_part : callable, optional
         Called after each pair.
 

@@ -10,7 +10,7 @@ import pytest
 import setsup
 from setsup.datasets.keypoint_pairs import PairList
 from setsup.errors import DataError
-from setsup.evaluation import carry_keypoints
+from setsup.evaluation import transfer_keypoints
 from setsup.experiments.evaluations import keypoint_transfer
 from setsup.experiments.evaluations.measured import BenchmarkResults, Measured
 from tests.true_files import spair_71k as true
@@ -49,7 +49,7 @@ def test_numbers_are_those_of_a_loop_over_pairs(spair: Any, features: Any) -> No
         truth = two["keypoints"][both].astype(float)
         size1, size2 = one["image"].shape[:2], two["image"].shape[:2]
         maps = patches(one["image"]), patches(two["image"])
-        places = carry_keypoints(*maps, one["keypoints"][both], size1, size2, features=features).points
+        places = transfer_keypoints(*maps, one["keypoints"][both], size1, size2, features=features).points
         scales = {
             "bbox": max(far - left, bottom - top),
             "img": max(size2),
