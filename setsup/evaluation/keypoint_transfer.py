@@ -23,6 +23,7 @@ from setsup.evaluation.feature_points import Sampling, axis_cells, cell_features
 __all__ = ["TransferredKeypoints", "transfer_keypoints"]
 
 _CELLS = 1 << 21  # channels of features converted to float64 at a time
+_EQUAL = 1e-9  # difference of cosines that rounding may cause
 _BLOCK = 1 << 18  # cosines of pixels at a time: few enough to stay in the cache of a core
 _NOTHING = 1e-24  # squared length, relative to the largest one, below which a feature counts as zero
 
@@ -189,14 +190,14 @@ def _pixel_cosines(features: npt.NDArray[Any], queries: Reals, size: tuple[int, 
 def _best(blocks: Iterator[Reals], count: int, width: int) -> tuple[Rows, Reals]:
     """Columns and rows (n, 2) of the largest cosines, the first of equal ones, and these cosines (n,)."""
     best, cosines = np.zeros((count, 2), np.int64), np.full(count, -np.inf)
-    above = 0
+    largest, above = cosines.copy(), 0
     for block in blocks:
         flat = block.reshape(-1, count)
-        places = flat.argmax(axis=0)
-        found = flat[places, np.arange(count)]
-        better = found > cosines
+        largest = np.maximum(largest, flat.max(axis=0))
+        places = (flat >= largest - _EQUAL).argmax(axis=0)
+        better = cosines < largest - _EQUAL  # then the block has the largest one
         row, column = np.divmod(places, width)
         best[better] = np.stack([column, row + above], axis=1)[better]
-        cosines[better] = found[better]
+        cosines[better] = flat[places, np.arange(count)][better]
         above += len(block)
     return best, cosines

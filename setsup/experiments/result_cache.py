@@ -13,13 +13,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from setsup.checks import check_string
 from setsup.errors import SetsupError
 from setsup.files.atomic import clear, written
 from setsup.files.locks import clear_lock, locked
 
-__all__ = ["PartStore", "check_part", "computed_items", "digest", "digest_rows", "digest_weights", "plain"]
+__all__ = [
+    "PartStore",
+    "check_part",
+    "computed_items",
+    "digest",
+    "digest_arrays",
+    "digest_rows",
+    "digest_weights",
+    "plain",
+]
 
 _LOG = logging.getLogger(__name__)
 
@@ -92,6 +102,16 @@ def digest_weights(weights: Mapping[str, Any]) -> str:
             sha256.update(weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
         else:
             sha256.update(f"{name} {weight!r}\n".encode())
+    return sha256.hexdigest()
+
+
+def digest_arrays(arrays: Iterable[npt.ArrayLike]) -> str:
+    """SHA-256 of the types, shapes and bytes of arrays, in their order."""
+    sha256 = hashlib.sha256()
+    for one in arrays:
+        array = np.ascontiguousarray(one)
+        sha256.update(f"{array.dtype.str} {array.shape}\n".encode())
+        sha256.update(array.reshape(-1).view(np.uint8).data)
     return sha256.hexdigest()
 
 

@@ -3,11 +3,13 @@
 import csv
 import io
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image, ImageOps
 
 from tests.cli.refusals import refused
 from tests.cli.test_pixel_matches import METHOD
@@ -42,6 +44,31 @@ def spair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("spair")
     true.write(folder)
     return folder
+
+
+def test_kept_values_are_those_of_the_same_files(setsup: Run, tmp_path: Path) -> None:
+    """A folder whose images or keypoints changed, with equal factors, is measured again."""
+    folder = tmp_path / "spair"
+    true.write(folder)
+    words = ("report", "dense", "spair-71k", "--root", folder, "--encoder", "colors", "--pairs", 4, "--longest", 40)
+    words += ("--json", "--force", "--out", tmp_path / "kept")
+
+    def values() -> Any:
+        return [one["number"] for one in json.loads(setsup(*words).out)["encoders"]["colors"]["values"]]
+
+    first = values()
+    for file in sorted(folder.rglob("ImageAnnotation/*/*.json")):
+        about = json.loads(file.read_text())
+        about["kps"] = {key: point and [point[0] // 2, point[1] // 2] for key, point in about["kps"].items()}
+        file.write_text(json.dumps(about))
+    moved = values()
+    for file in sorted(folder.rglob("*.jpg")):
+        with Image.open(file) as image:
+            ImageOps.mirror(image).save(file)
+    mirrored = values()
+    assert first != moved != mirrored
+    shutil.rmtree(tmp_path / "kept")
+    assert values() == mirrored
 
 
 @pytest.mark.long("networks")

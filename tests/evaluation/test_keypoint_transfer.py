@@ -87,6 +87,18 @@ def test_the_first_of_equal_cosines_counts_and_zeros_have_none() -> None:
     assert one.points.tolist() == [[0, 0]]
 
 
+@pytest.mark.parametrize("sampling", ["pixels", "grid"])
+def test_of_identical_features_the_first_counts_whatever_rounding_says(sampling: str) -> None:
+    rng = np.random.default_rng(2)
+    for size in (8, 33, 768):
+        kinds = rng.integers(0, 4, (9, 11))
+        maps = rng.normal(size=(4, size))[kinds]
+        points = np.stack(np.meshgrid(np.arange(11), np.arange(9)), axis=-1).reshape(-1, 2)
+        found = transfer_keypoints(maps, maps, points, (9, 11), (9, 11), features=sampling)
+        first = {kind: np.argwhere(kinds == kind)[0][::-1] for kind in range(4)}
+        assert found.points.tolist() == [first[kinds[y, x]].tolist() for x, y in points]
+
+
 def test_what_cannot_be_compared_is_refused() -> None:
     maps = np.zeros((2, 2, 3))
     for wrong, points, sentence in (

@@ -252,8 +252,8 @@ def _measure(
     from setsup.correspondence.matching import find_match
     from setsup.experiments.evaluations.dense import METHOD, describe_settings, measure_pairs
     from setsup.experiments.evaluations.dense_results import DenseResults
-    from setsup.experiments.evaluations.view_pairs import remembered_pairs, scene_codes
-    from setsup.experiments.result_cache import PartStore, digest
+    from setsup.experiments.evaluations.view_pairs import content, remembered_pairs, scene_codes
+    from setsup.experiments.result_cache import PartStore, digest, digest_arrays
     from setsup.progress import progress
     from setsup.random import stream_key
 
@@ -261,8 +261,9 @@ def _measure(
     overlaps = _overlaps(options.overlaps, dataset, rows)
     pairs = remembered_pairs(dataset, rows)
     key = int(stream_key(options.seed, "dense pairs"))
-    opened = {"option": options.option, "image": options.image}
-    data = {"dataset": dataset.name, "table": dataset.factors.fingerprint, **opened, "rows": rows, "key": key}
+    data: dict[str, Any] = {"dataset": dataset.name, "table": dataset.factors.fingerprint, "rows": rows, "key": key}
+    if options.out is not None:
+        data["content"] = digest_arrays(content(dataset, rows, pairs))
     measured = {}
     with progress(len(encoders) * len(rows), "matching features", "pair") as advance:
         for encoder in encoders:

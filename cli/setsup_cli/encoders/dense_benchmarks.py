@@ -36,8 +36,8 @@ class Benchmark:
     fits : callable
         Whether a dataset is of this kind.
     module : str
-        Module of :mod:`setsup.experiments.evaluations` with ``METHOD``, ``choose``, ``describe``, ``measure``,
-        ``main_value`` and ``examples``.
+        Module of :mod:`setsup.experiments.evaluations` with ``METHOD``, ``choose``, ``content``, ``describe``,
+        ``measure``, ``main_value`` and ``examples``.
     unit : str
         What is measured one after another, for the progress bar.
     step : bool
@@ -93,7 +93,7 @@ class Found:
 def measure_benchmark(options: Any, dataset: "Dataset", benchmark: Benchmark) -> Found:
     """Measure all encoders, except those whose values are already in the folder of the report."""
     from setsup.experiments.evaluations.measured import BenchmarkResults, Measured
-    from setsup.experiments.result_cache import PartStore, digest
+    from setsup.experiments.result_cache import PartStore, digest, digest_arrays
     from setsup.progress import progress
 
     module = benchmark.load()
@@ -102,8 +102,9 @@ def measure_benchmark(options: Any, dataset: "Dataset", benchmark: Benchmark) ->
         task = module.choose(dataset, most=options.pairs, seed=options.seed, where=options.where, **step)
     # all, before anything is measured; features of patches, which the modules interpolate themselves
     encoders = list(open_pixel_encoders(options, dataset, grid=True))
-    opened = {"option": options.option, "image": options.image}
-    data = {"dataset": dataset.name, "table": dataset.factors.fingerprint, **opened, **task.about}
+    data = {"dataset": dataset.name, "table": dataset.factors.fingerprint, **task.about}
+    if options.out is not None:
+        data["content"] = digest_arrays(module.content(dataset, task))
     settings = {"features": options.features, "longest": options.longest}
     measured: dict[str, list[Measured]] = {}
 

@@ -44,6 +44,7 @@ __all__ = [
     "HomographyTask",
     "PlaneMatches",
     "choose",
+    "content",
     "describe",
     "examples",
     "main_value",
@@ -158,6 +159,14 @@ def choose(dataset: Dataset, *, most: int | None, seed: int, where: str | None =
     if _CHANGE in table.names:
         groups = [f"{_CHANGE} {value}" for value in table.values(_CHANGE, pairs[:, 0]).tolist()]
     return HomographyTask(pairs, groups, total, step)
+
+
+def content(dataset: Any, task: HomographyTask) -> Iterator[npt.ArrayLike]:
+    """Return what values depend on besides the encoder: images and homographies."""
+    for row in np.unique(task.rows).tolist():
+        yield fetch_rgb(dataset, row)
+    for rows in task.rows.tolist():
+        yield dataset.homography(rows)
 
 
 def describe(task: HomographyTask, features: Sampling) -> list[str]:

@@ -41,6 +41,7 @@ __all__ = [
     "KeypointTask",
     "Transfer",
     "choose",
+    "content",
     "describe",
     "examples",
     "main_value",
@@ -145,6 +146,17 @@ def choose(dataset: Dataset, *, most: int | None, seed: int, where: str | None =
         raise DataError(f"no published pair of {dataset.name} is left; choose more rows, or another expression")
     total = len(pairs)
     return KeypointTask(pairs.select(draw_numbers(total, most, seed, "published pairs")), total, split)
+
+
+def content(dataset: Any, task: KeypointTask) -> Iterator[npt.ArrayLike]:
+    """Return what values depend on besides the encoder: images, boxes and keypoints."""
+    for row in np.unique(task.pairs.rows).tolist():
+        yield fetch_rgb(dataset, row)
+        if "box" in dataset.modalities:
+            yield dataset.fetch(row, ["box"])["box"]
+    for rows in task.pairs.rows.tolist():
+        keypoints = dataset.keypoint_pairs(rows)
+        yield from (keypoints.points1, keypoints.points2, keypoints.status)
 
 
 def describe(task: KeypointTask, features: Sampling) -> list[str]:

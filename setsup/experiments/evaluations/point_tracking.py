@@ -11,7 +11,7 @@ References
 
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -39,6 +39,7 @@ __all__ = [
     "METHOD",
     "TrackingTask",
     "choose",
+    "content",
     "describe",
     "examples",
     "main_value",
@@ -132,6 +133,14 @@ def choose(dataset: Dataset, *, most: int | None, seed: int, where: str | None =
     videos = [videos[number] for number in draw_numbers(total, most, seed, "videos").tolist()]
     names = [str(table.values("video", chosen[:1])[0]) for chosen in videos]
     return TrackingTask(videos, names, total, step)
+
+
+def content(dataset: Any, task: TrackingTask) -> Iterator[npt.ArrayLike]:
+    """Return what values depend on besides the encoder: frames and tracks."""
+    for rows in task.videos:
+        for row in rows.tolist():
+            yield fetch_rgb(dataset, row)
+        yield from _truth(dataset, rows)
 
 
 def describe(task: TrackingTask, features: Sampling) -> list[str]:

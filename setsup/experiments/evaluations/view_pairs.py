@@ -1,10 +1,11 @@
 """Pairs of views of any dataset with pixel correspondences, and what is true of them: places, instances, edges."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from setsup.arrays import Bools, Numbers, Reals, Rows
 from setsup.correspondence import PixelPairs, PixelPairSampler, Status
@@ -14,9 +15,10 @@ from setsup.correspondence.rendered_pairs import PAIR
 from setsup.datasets import Dataset
 from setsup.errors import SamplerError
 from setsup.evaluation.pixels import edge_pixels
+from setsup.experiments.data import image_modality
 from setsup.scenes.camera import Camera
 
-__all__ = ["ViewPair", "draw_view_pairs", "remembered_pairs", "scene_codes", "view_pair"]
+__all__ = ["ViewPair", "content", "draw_view_pairs", "remembered_pairs", "scene_codes", "view_pair"]
 
 _KEPT, _BYTES = 1 << 30, 100  # of pairs that are remembered, and about so many of each pixel
 
@@ -211,6 +213,18 @@ def remembered_pairs(dataset: Any, rows: Rows) -> Callable[[int], ViewPair]:
         return found
 
     return pair
+
+
+def content(dataset: Dataset, rows: Rows, pairs: Callable[[int], ViewPair]) -> Iterator[npt.ArrayLike]:
+    """Return what values of pairs (n, 2) of rows depend on besides the encoder: images, and what is true of pairs."""
+    name = image_modality(dataset)
+    for row in np.unique(rows).tolist():
+        yield dataset.fetch(row, [name])[name]
+    for number in range(len(rows)):
+        pair = pairs(number)
+        matches = pair.pairs
+        yield from (matches.points1, matches.points2, matches.xyz, matches.instance, matches.status)
+        yield from (known for known in (pair.xyz2, pair.surface2, pair.edges) if known is not None)
 
 
 def _edges(pairs: PixelPairs, size: tuple[int, int], camera: Camera | None, instances: Numbers) -> Bools | None:
