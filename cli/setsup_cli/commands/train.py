@@ -164,7 +164,7 @@ def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
         file, config = read_file(given.config, named, given.smoke)
         namespace, preset = {"file": file, "usual_config": config, "named": named}, file.preset
         usual = _defaults(file, config)
-    seeds = f"\nThe paper reports results over {preset.seeds} seeds." if preset.seeds > 1 else ""
+    seeds = f"\nResults are reported over {preset.seeds} seeds." if preset.seeds > 1 else ""
     declared = [*short_options(preset), *setting_fields(preset, NO_SETTINGS, aliases=_ALIASES)]
     marks = explain_marks(declared)
     options = make_dataclass(

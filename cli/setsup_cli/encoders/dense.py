@@ -163,13 +163,14 @@ def _run_views(options: Options, dataset: "Dataset", queries: int | None) -> int
     """Measure views of scenes."""
     from setsup.experiments.evaluations.dense import DenseSettings
     from setsup.experiments.evaluations.dense_results import tables
+    from setsup_cli.encoders.dense_benchmarks import name_source
 
     settings = DenseSettings(queries=queries, step=options.step)
     rows = _rows(options, dataset)
     grid = options.features == "grid"
     encoders = list(open_pixel_encoders(options, dataset, grid=grid))  # all, before anything is measured
     results, pairs = _measure(options, dataset, rows, settings, encoders)
-    lines = _lines(results)
+    lines = [*name_source(options, dataset), *_lines(results)]
     files: list[tuple[Path, Path]] = []
     if options.out is not None:
         maps = {encoder.label: encoder.maps(dataset) for encoder in encoders}
@@ -281,7 +282,9 @@ def _measure(
     results = DenseResults(
         about={
             "dataset": dataset.name,
+            "source": str(options.dataset),
             "split": options.split,
+            "where": options.where,
             "matched_by": matched_by(find_match(dataset)),
             "features": options.features,
             "seed": options.seed,

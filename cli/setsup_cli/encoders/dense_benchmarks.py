@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from setsup.datasets import Dataset
     from setsup.experiments.evaluations.measured import BenchmarkResults, Encode, Example
 
-__all__ = ["BENCHMARKS", "Benchmark", "Found", "find_benchmark", "measure_benchmark", "refuse_options"]
+__all__ = ["BENCHMARKS", "Benchmark", "Found", "find_benchmark", "measure_benchmark", "name_source", "refuse_options"]
 
 
 def _has_homographies(dataset: Any) -> bool:
@@ -80,6 +80,12 @@ def refuse_options(options: Any, dataset: "Dataset", benchmark: Benchmark) -> No
             )
 
 
+def name_source(options: Any, dataset: "Dataset") -> list[str]:
+    """A line that says which data were measured, where the name of the dataset does not."""
+    given = [str(options.dataset), *(() if options.where is None else (f"where {options.where}",))]
+    return [] if given == [dataset.name] else [f"data: {', '.join(given)}"]
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """Results of encoders, lines of the report, and a function that returns examples for the sheet of an encoder."""
@@ -126,14 +132,15 @@ def measure_benchmark(options: Any, dataset: "Dataset", benchmark: Benchmark) ->
                 values = store.parts(benchmark.name, known, ["values"], compute)["values"]
             measured[encoder.label] = [Measured(*one) for one in values]
     first = next(iter(measured.values()))
-    about = {"benchmark": benchmark.name, "dataset": dataset.name, "split": options.split, "seed": options.seed}
+    about = {"benchmark": benchmark.name, "dataset": dataset.name, "source": str(options.dataset)}
+    about |= {"split": options.split, "where": options.where, "seed": options.seed}
     results = BenchmarkResults(
         about={**about, **settings, f"{benchmark.unit}s": len(task)},
         main=module.main_value(first),
         measured=measured,
         weights={one.label: one.described.removeprefix("weights: ") for one in encoders},
     )
-    lines = module.describe(task, options.features)
+    lines = [*name_source(options, dataset), *module.describe(task, options.features)]
     if options.longest is not None:
         lines.append(
             f"images were resized (bicubic) to {options.longest:,} pixels along their longer side for encoding"

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from setsup.checks import check_arguments
 from setsup.errors import SetsupError, close_matches, suggest
 from setsup.experiments.preset_registry import split_file_name
-from setsup.files import content_digest
 from setsup.files.expand_user import expanded
 
 __all__ = ["DENSE_FORMS", "DenseEncoder", "open_dense_encoder"]
@@ -72,7 +71,7 @@ def open_dense_encoder(name: str, device: str | None = None, *, grid: bool = Fal
     grid : bool
         Whether features of patches stay at the patches; otherwise they are interpolated bilinearly to pixels.
     seed : int
-        Of random weights.
+        Of random weights, also of those that a function of your own draws from torch.
 
     Returns
     -------
@@ -111,7 +110,7 @@ def open_dense_encoder(name: str, device: str | None = None, *, grid: bool = Fal
 
         return DenseEncoder(name, f"random, seed {seed}: {NETWORK}", random_features(device, seed))
     if (file := split_file_name(name)) is not None:
-        return _own(name, expanded(file[0]), file[1] or "build", device, grid)
+        return _own(name, expanded(file[0]), file[1] or "build", seed, device, grid)
     if name.startswith(("hf:", "timm:")):
         from setsup.experiments.encoders.patch_features import patch_features
 
@@ -123,13 +122,13 @@ def open_dense_encoder(name: str, device: str | None = None, *, grid: bool = Fal
     raise SetsupError(f"unknown encoder of pixels {name!r}{suggest(close) if close else f'; pass {DENSE_FORMS}'}")
 
 
-def _own(name: str, path: Any, function: str, device: str, grid: bool) -> DenseEncoder:
+def _own(name: str, path: Any, function: str, seed: int, device: str, grid: bool) -> DenseEncoder:
     import torch
 
     from setsup.experiments.encoders.own import own_encoder
     from setsup.experiments.encoders.patch_features import as_arrays, at_pixels
 
-    network, prepare = own_encoder(path, function)
+    network, prepare, weights = own_encoder(path, function, seed)
     network.to(device).eval()
 
     def features(images: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
@@ -146,4 +145,4 @@ def _own(name: str, path: Any, function: str, device: str, grid: bool) -> DenseE
             whole = tuple(maps.shape[2:]) == (height, width)
             return as_arrays(maps if grid or whole else at_pixels(maps, height, width))
 
-    return DenseEncoder(name, f"sha256 {content_digest(path, 'sha256')}", features)
+    return DenseEncoder(name, weights, features)

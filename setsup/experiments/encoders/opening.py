@@ -94,8 +94,7 @@ def _opened(name: str, seed: int) -> tuple[nn.Module, Callable[[Tensor], Any], s
     if (file := split_file_name(name)) is not None:
         from setsup.experiments.encoders.own import own_encoder
 
-        path = expanded(file[0])
-        return *own_encoder(path, file[1] or "build"), _digest(path)
+        return own_encoder(expanded(file[0]), file[1] or "build", seed)
     if colon and scheme in ("hf", "timm", "random") and rest:
         from setsup.experiments.encoders import huggingface, image_models, residual
 

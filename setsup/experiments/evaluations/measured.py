@@ -172,4 +172,6 @@ def _distinct(texts: Iterable[str]) -> list[str]:
 
 
 def _text(one: Measured | None) -> str:
-    return "" if one is None or math.isnan(one.number) else f"{one.number:.3f}"
+    if one is None or math.isnan(one.number):
+        return ""
+    return f"{one.number:,.1f}" if abs(one.number) >= 100 else f"{one.number:.3f}"

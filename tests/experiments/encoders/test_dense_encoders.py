@@ -89,6 +89,28 @@ def test_a_function_of_ones_own_gives_a_grid(tmp_path: Path, images: np.ndarray)
         open_dense_encoder(f"{file}:vector", "cpu").features(images)
 
 
+def test_an_own_network_is_drawn_by_the_seed_and_known_by_its_weights(tmp_path: Path, images: np.ndarray) -> None:
+    file = tmp_path / "own.py"
+    file.write_text("import torch\n\ndef build():\n    return torch.nn.Conv2d(3, 4, 1)\n")
+    before = torch.random.get_rng_state()
+    first, again, other = (open_dense_encoder(f"{file}:build", "cpu", seed=seed) for seed in (0, 0, 1))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert first.weights == again.weights != other.weights
+    assert np.array_equal(first.features(images), again.features(images))
+    assert not np.array_equal(first.features(images), other.features(images))
+    file, weights = tmp_path / "loading.py", tmp_path / "weights.pt"
+    file.write_text(
+        "import torch\n\ndef build():\n    network = torch.nn.Conv2d(3, 4, 1)\n"
+        f"    network.load_state_dict(torch.load({str(weights)!r}))\n    return network\n"
+    )
+    known = []
+    for value in (0.0, 1.0):  # the file of the function stays as it is
+        state = {"weight": torch.full((4, 3, 1, 1), value), "bias": torch.zeros(4)}
+        torch.save(state, weights)
+        known.append(open_dense_encoder(f"{file}:build", "cpu").weights)
+    assert known[0] != known[1]
+
+
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
