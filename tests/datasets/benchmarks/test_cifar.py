@@ -48,6 +48,17 @@ def test_both_versions_are_what_unpickling_gives(name, tmp_path):
         assert np.array_equal(dataset.fetch(rows)["image"], expected)
 
 
+def test_arrays_in_fortran_order_are_read(name, tmp_path):
+    NAMES[name].write(tmp_path)
+    rows = np.arange(len(setsup.load(name, tmp_path)))
+    expected = setsup.load(name, tmp_path).fetch(rows)["image"]
+    files = cifar10.BATCHES if name == "cifar10" else ("train", "test")
+    for path in (next(tmp_path.glob(f"*/{file}")) for file in files):
+        entry = pickle.loads(path.read_bytes(), encoding="latin1")  # a file that the test wrote
+        path.write_bytes(pickle.dumps({**entry, "data": np.asfortranarray(entry["data"])}, protocol=4))
+    assert np.array_equal(setsup.load(name, tmp_path).fetch(rows)["image"], expected)
+
+
 def test_the_archive_is_unpacked_once(name, tmp_path):
     NAMES[name].write(tmp_path / "loose", binary=name == "cifar100")
     [folder] = (tmp_path / "loose").iterdir()

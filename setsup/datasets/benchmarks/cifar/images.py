@@ -36,15 +36,16 @@ _BINARY = ".bin"
 
 
 class _Batch(NamedTuple):
-    """A file: its size, where its first image is, from one image to the next, and the labels by the keys of a pickle.
+    """A file: its size, where its images are, and the labels by the keys of a pickle.
 
-    `labels` (images,) int64 each.
+    `strides` in bytes, from one image to the next and from one number of an image to the next; `labels` (images,) int64
+    each.
     """
 
     path: Path
     size: int
     start: int
-    stride: int
+    strides: tuple[int, int]
     labels: list[Places]
 
 
@@ -138,17 +139,18 @@ def _read_binary(path: Path, keys: Sequence[str]) -> _Batch:
         )
     records = np.frombuffer(content, np.uint8).reshape(-1, stride)
     labels = [records[:, number].astype(np.int64) for number in range(len(keys))]
-    return _Batch(path, size, len(keys), stride, labels)
+    return _Batch(path, size, len(keys), (stride, 1), labels)
 
 
 def _read_python(path: Path, keys: Sequence[str]) -> _Batch:
     content = _open(path)
-    found = read_pickle(content, path)
+    found = read_pickle(content, path, fortran=True)
     data = found.get("data") if isinstance(found, dict) else None
     if not isinstance(data, PickledArray) or data.dtype != np.uint8 or data.shape[1:] != (_BYTES,) or not data.shape[0]:
         raise DamagedFile(f"{path} has no array 'data' of dtype uint8 and shape (n, {_BYTES})")
     labels = [_listed(found.get(key), key, data.shape[0], path) for key in keys]
-    return _Batch(path, len(content), data.start, _BYTES, labels)
+    strides = (_BYTES, 1) if data.order == "C" else (1, data.shape[0])
+    return _Batch(path, len(content), data.start, strides, labels)
 
 
 def _listed(values: Any, key: str, count: int, path: Path) -> Places:
@@ -175,6 +177,4 @@ def _map(batch: _Batch) -> Array:
         if batch.path.stat().st_size != batch.size:
             raise replaced(batch.path)
         content = MappedFile.open(batch.path)
-    return np.ndarray(
-        (len(batch.labels[0]), _BYTES), np.uint8, buffer=content, offset=batch.start, strides=(batch.stride, 1)
-    )
+    return np.ndarray((len(batch.labels[0]), _BYTES), np.uint8, content, batch.start, batch.strides)
