@@ -14,9 +14,10 @@ def parse_homography(content: bytes, label: str) -> Reals:
     `label` names the file; raises DataError if the text is not an invertible matrix.
     """
     try:
-        matrix = np.array(
-            [line.replace(",", " ").split() for line in content.decode().split("\n") if line.strip()], float
-        )
+        text = content.decode("ascii")
+        if "_" in text:  # of 1_0, which Python takes for 10
+            raise ValueError("it contains '_'")
+        matrix = np.array([line.replace(",", " ").split() for line in text.split("\n") if line.strip()], float)
     except ValueError as error:
         raise DataError(
             f"{label} could not be parsed as 3 × 3 numbers: {error}; write three lines of three numbers"

@@ -135,6 +135,8 @@ def broken(name: str, text: str | bytes | None):
         (broken("H_1_2", "1 0 0\n0 1 0\n"), r"H_1_2 must contain a homography, an invertible matrix"),
         (broken("H_1_2", "1 0 0\n0 1\n0 0 1"), r"H_1_2 could not be parsed as 3 × 3 numbers"),
         (broken("H_1_2", "1 0 0\n0 one 0\n0 0 1"), r"H_1_2 could not be parsed as 3 × 3 numbers: .*'one'"),
+        (broken("H_1_2", "1 0 1_0\n0 1 0\n0 0 1"), r"H_1_2 could not be parsed as 3 × 3 numbers: it contains '_'"),
+        (broken("H_1_2", "1 0 \u0661\n0 1 0\n0 0 1"), r"H_1_2 could not be parsed as 3 × 3 numbers"),
         (broken("H_1_2", b"\xff\xfe\x00"), r"H_1_2 could not be parsed as 3 × 3 numbers"),
         (broken("H_1_2", "1 0 0\n0 1 0\n0 0 nan"), r"H_1_2 must contain a homography"),
         (broken("H_1_2", "1 0 0\n2 0 0\n0 0 1"), r"H_1_2 must contain a homography, an invertible"),

@@ -115,9 +115,9 @@ def build(settings: FinetuningSettings, generator: torch.Generator) -> PixelFine
     frozen = open_transformer(settings.encoder)
     if settings.weights is not None and settings.weights != frozen.digest:
         raise DataError(
-            f"the weights of {settings.encoder} are not those that the run was trained with (digest "
-            f"{frozen.digest[:12]}, expected {settings.weights[:12]}), and its checkpoints contain only "
-            "trained weights; restore these weights, or train again in another folder"
+            f"the weights, configuration or preprocessing of {settings.encoder} are not those that the run was trained "
+            f"with (digest {frozen.digest[:12]}, expected {settings.weights[:12]}), and its checkpoints contain only "
+            "trained weights; restore its files and the version of transformers, or train again in another folder"
         )
     network = PatchNetwork(
         frozen,

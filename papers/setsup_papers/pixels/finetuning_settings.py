@@ -30,8 +30,8 @@ class FinetuningSettings:
     alpha : float
         Updates are multiplied by alpha / rank.
     projections : tuple of {"query", "key", "value", "output", "mlp"}
-        Linear layers that are updated in all blocks: projections of the attention by name, or, for ``mlp``, both layers
-        of the MLP.
+        Linear layers that are updated in all blocks: projections of the attention by name, or, for ``mlp``, all layers
+        of the MLP: two, or three of a gated one such as SwiGLU.
     features : int
         Number of channels D of a linear head on the features of patches; 0 for no head.
     loss : {"infonce", "within_between"}
@@ -48,8 +48,9 @@ class FinetuningSettings:
     weight_decay : float
         Weight decay of AdamW.
     weights : str, optional
-        Digest of the weights of the transformer; by default of those found when the run starts. A run is resumed and
-        evaluated only with the same weights, since its checkpoints contain only trained weights.
+        Digest of the weights of the transformer, its configuration and preprocessing; by default of those found when
+        the run starts. A run is resumed and evaluated only with the same transformer, since its checkpoints contain
+        only trained weights.
 
     """
 

@@ -24,7 +24,10 @@ PROJECTIONS = {
     "key": ("k_proj", "key"),
     "value": ("v_proj", "value"),
     "output": ("o_proj", "out_proj", "attention.output.dense"),
-    "mlp": ("fc1", "fc2", "weights_in", "weights_out", "intermediate.dense", "output.dense"),
+    "mlp": (
+        *("fc1", "fc2", "intermediate.dense", "output.dense"),
+        *("weights_in", "weights_out", "gate_proj", "up_proj", "down_proj"),  # of gated MLPs, such as SwiGLU
+    ),
 }
 """Endings of the names of layers in the vision transformers of transformers, by projection."""
 

@@ -1,5 +1,6 @@
 """Features of pixels from a frozen vision transformer with trained low-rank updates and a trained head."""
 
+import json
 from collections.abc import Sequence
 from copy import deepcopy
 from hashlib import sha256
@@ -19,13 +20,19 @@ __all__ = ["TINY", "FrozenTransformer", "PatchNetwork", "open_transformer", "sam
 
 TINY = "tiny"
 """Name of a transformer of two blocks with random weights, for tests of training."""
+_UNRELATED = {
+    *("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version"),
+    *("id2label", "label2id", "problem_type", "initializer_range"),
+}
+"""Parts of a configuration that do not change the features; weights are always opened as float32."""
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 class FrozenTransformer(NamedTuple):
     """A model of transformers, the side of its patches in pixels, mean and standard deviation of colors, and a digest.
 
-    `digest` covers the weights without their names, which differ between versions of transformers.
+    `digest` covers what decides the features: the names, order, shapes, types and values of the weights, the
+    configuration of the model, the side of the patches, and the mean and standard deviation.
     """
 
     model: Any
@@ -60,12 +67,15 @@ def open_transformer(name: str) -> FrozenTransformer:
 
 def _frozen(model: Any, patch: int, mean: Sequence[float], std: Sequence[float]) -> FrozenTransformer:
     model.requires_grad_(False).eval()
-    parts = [
-        digest_weights({"": weight})
+    weights = {
+        name: weight
         for name, weight in model.state_dict().items()
         if not any(part in name for part in UNUSED)  # random where the repository has none
-    ]
-    return FrozenTransformer(model, patch, mean, std, sha256("".join(sorted(parts)).encode()).hexdigest())
+    }
+    config = {key: value for key, value in model.config.to_diff_dict().items() if key not in _UNRELATED}
+    settings = [config, patch, list(mean), list(std), list(weights)]  # updates are numbered in the order of the layers
+    described = json.dumps(settings, sort_keys=True, default=str) + digest_weights(weights)
+    return FrozenTransformer(model, patch, mean, std, sha256(described.encode()).hexdigest())
 
 
 def _tiny() -> Any:

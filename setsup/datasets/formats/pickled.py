@@ -1,8 +1,9 @@
 """Arrays of numbers in a pickle, located without unpickling: nothing in the file is imported or called.
 
 A pickle is a program for a stack machine. This module executes its instructions for plain values; for numpy arrays, it
-records only dtype, shape and the position of the elements. Protocols 2 to 5 are supported, also as Python 2 wrote them,
-whose strings are bytes; other protocols and other objects are refused.
+records only dtype, shape and the position of the elements. Protocols 3 to 5 are supported, and protocol 2 as Python 2
+wrote it, whose strings are bytes. Other protocols and other objects are refused, also arrays that Python 3 wrote with
+protocol 2: their elements are encoded as UTF-8, so that they cannot be mapped.
 """
 
 import re
@@ -194,6 +195,8 @@ class _Machine:
             content, of, shape, order = arguments
             self._push(PickledArray())
             _fill(self._stack[-1], shape, of, order == "F", content, self._fortran)
+        elif name == "_codecs encode":
+            raise _Refused("contains bytes that Python 3 wrote with protocol 2; write the file again with protocol 4")
         else:
             raise _Refused(f"contains a call of {name!r}")
 

@@ -180,6 +180,14 @@ def test_what_is_wrong_is_said(folder: Path, spair, tmp_path: Path) -> None:
         _ = setsup.load("spair-71k", tmp_path).published_pairs
 
 
+def test_a_category_that_contradicts_its_folder_is_refused(tmp_path: Path) -> None:
+    true.write(tmp_path)
+    path = sorted(tmp_path.glob("*/ImageAnnotation/car/*.json"))[0]
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"category": "chair"}))
+    with pytest.raises(DataError, match=rf"{path.stem}\.json: 'category' is 'chair'; expected 'car', as its folder"):
+        setsup.load("spair-71k", tmp_path)
+
+
 def test_other_keypoints_of_a_pair_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     true.write(tmp_path)
     path = sorted(tmp_path.glob("*/PairAnnotation/val/*.json"))[0]
@@ -198,6 +206,9 @@ def test_other_keypoints_of_a_pair_are_counted(tmp_path: Path, caplog: pytest.Lo
         ({"kps": []}, "'kps' is .*; expected an object"),
         ({"kps": {"30": None}}, "expected numbers from 0 to 29"),
         ({"kps": {"3": [1, None]}}, "keypoint 3 is .*; expected null or two numbers"),
+        ({"kps": {"3": [1e308, 2]}}, "keypoint 3 is .*; expected null or two numbers, at most 1,000,000 pixels"),
+        ({"kps": {"3": [1, -1000001]}}, "keypoint 3 is .*; expected null or two numbers, at most 1,000,000 pixels"),
+        ({"bndbox": [1, 2, 3, 1e7]}, "'bndbox' is .*; expected four numbers, at most 1,000,000 pixels"),
         ({"truncated": 2}, "'truncated' is 2; expected 0 or 1"),
         ({"azimuth_id": 8}, "'azimuth_id' is 8; expected a number from 0 to 7"),
         ({"pose": None}, "'pose' is None; expected a text"),

@@ -128,6 +128,11 @@ def _video(**changes: object) -> dict[str, object]:
             r"the video goat .*uint8 of shape \(3, 2\) as occluded",
         ),
         ({"goat": _video(points=np.full((3, 2, 2), np.nan))}, "the video goat has a visible point that is not finite"),
+        (
+            [_video(points=np.full((3, 2, 2), -1e300))],
+            r"video 0 has a visible point at 1e\+300 times the size of the frame",
+        ),
+        ([_video(points=np.full((3, 2, 2), 1001.0))], "visible point at 1001 times .*; expected numbers up to 1,000"),
         ([_video(video=_Evil())], r"contains a call of '\w+ print'; setsup .* never unpickles"),
     ],
 )

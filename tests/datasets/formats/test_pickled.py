@@ -101,6 +101,13 @@ def test_other_objects(value, words):
         read_pickle(pickle.dumps(value, 5), PATH)
 
 
+def test_protocol_2_of_python_3():
+    value = {"points": np.arange(6.0)}
+    with pytest.raises(DataError, match=r"bytes that Python 3 wrote with protocol 2; write the file again with pro"):
+        read_pickle(pickle.dumps(value, 2), PATH)
+    assert read_pickle(pickle.dumps({"a": [1, "b", 2.5]}, 2), PATH) == {"a": [1, "b", 2.5]}
+
+
 def _try(content):
     with contextlib.suppress(DataError):
         read_pickle(content, PATH)

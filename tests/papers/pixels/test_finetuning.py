@@ -1,6 +1,8 @@
 """Fine-tuning of transformers for features of pixels: what is trained, kept, resumed and exported."""
 
 import json
+import shutil
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,7 @@ from setsup.scenes.recipes import Shapes3D  # noqa: E402
 from setsup_cli.main import main  # noqa: E402
 from setsup_papers.pixels import FinetuningSettings, PixelFinetuning, match_loss  # noqa: E402
 from setsup_papers.pixels.low_rank import find_projections  # noqa: E402
-from setsup_papers.pixels.patch_network import sampled_features  # noqa: E402
+from setsup_papers.pixels.patch_network import open_transformer, sampled_features  # noqa: E402
 from tests.experiments.test_resume import checked_equal  # noqa: E402
 
 HERE = RunConfig(workers=0)
@@ -236,10 +238,64 @@ def test_checkpoints_contain_what_was_trained_and_need_the_same_transformer(
     write_transformer(other)
     again = train(preset_of(other, views), tmp_path / "run", config=HERE)
     write_transformer(other, seed=2)
-    with pytest.raises(DataError, match=r"are not those that the run was trained with .* restore these weights"):
+    with pytest.raises(DataError, match=r"are not those that the run was trained with .* restore its files"):
         load_trained(again, device="cpu")
     with pytest.raises(SetsupError, match=r"contains another run: method\.weights is"):
         train(preset_of(other, views), tmp_path / "run", config=HERE)
+
+
+@pytest.mark.long("networks")
+def test_the_digest_covers_whatever_changes_the_features(folder: Path, tmp_path: Path) -> None:
+    save = pytest.importorskip("safetensors.torch")
+
+    def digest(config: Any = None, processor: Any = None, weights: Any = None) -> str:
+        changed = Path(tempfile.mkdtemp(dir=tmp_path))
+        shutil.copytree(folder, changed, dirs_exist_ok=True)
+        for file, entries in (("config.json", config), ("preprocessor_config.json", processor)):
+            read = json.loads((changed / file).read_text())
+            (changed / file).write_text(json.dumps(read | (entries or {})))
+        if weights is not None:
+            content = save.load_file(changed / "model.safetensors")
+            weights(content)
+            save.save_file(content, changed / "model.safetensors", metadata={"format": "pt"})
+        return open_transformer(f"hf:{changed}").digest
+
+    def exchanged(content: dict[str, Any]) -> None:
+        query = next(name for name in content if name.endswith("query.weight"))
+        value = query.replace("query", "value")
+        content[query], content[value] = content[value], content[query]
+
+    def nudged(content: dict[str, Any]) -> None:
+        content[next(name for name in content if name.endswith("key.bias"))][0] += 1e-3
+
+    same = digest()
+    assert digest(config={"_name_or_path": "elsewhere", "transformers_version": "5.0.0", "architectures": []}) == same
+    assert digest(processor={"do_resize": False}) == same, "views are not resized by the processor"
+    others = [
+        digest(weights=exchanged),
+        digest(weights=nudged),
+        digest(config={"num_attention_heads": 4}),
+        digest(config={"layer_norm_eps": 1e-3}),
+        digest(config={"hidden_act": "relu"}),
+        digest(processor={"image_mean": [0.1, 0.5, 0.6]}),
+        digest(processor={"image_std": [0.2, 0.25, 0.4]}),
+    ]
+    assert len({same, *others}) == len(others) + 1
+    settings = FinetuningSettings(encoder=f"hf:{folder}", weights=others[2])
+    with pytest.raises(DataError, match=r"^the weights, configuration or preprocessing of hf:.* are not those"):
+        built(settings)
+
+
+@pytest.mark.long("networks")
+def test_gated_layers_after_the_attention_are_updated() -> None:
+    torch.manual_seed(0)
+    config = transformers.Dinov2Config(mlp_ratio=2, use_swiglu_ffn=True, **SIZES)
+    model = transformers.Dinov2Model(config)
+    linear = [name for name, part in model.named_modules() if isinstance(part, torch.nn.Linear)]
+    expected = [name for name in linear if ".mlp." in name]
+    assert len(expected) in (4, 6)  # by version of transformers
+    assert find_projections(model, ["mlp"], "hf:giant") == expected
+    assert find_projections(model, ["query", "key", "value", "output", "mlp"], "hf:giant") == linear
 
 
 @pytest.mark.long("trainings")

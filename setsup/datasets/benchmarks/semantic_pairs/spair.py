@@ -9,7 +9,7 @@ counted from 0. Boxes are (left, top, right, bottom).
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -43,6 +43,8 @@ _HOLDS = {
 }
 _ARCHIVES = ("SPair-71k.tar", "SPair-71k.zip")
 _MOST = 1 << 20  # bytes of an annotation
+_FARTHEST = 1_000_000  # pixels
+_BOUNDS = f"at most {_FARTHEST:,} pixels"
 _DIRECTIONS = 8
 _FLAGS = ("truncated", "occluded", "difficult")
 
@@ -117,7 +119,11 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
 
 def _read(members: MemberIndex, name: str) -> Annotation:
     member = members.place(name)
-    return read_annotation(members.read(member, _MOST), members.label(member))
+    label, folder = members.label(member), name.split("/")[1]
+    annotation = read_annotation(members.read(member, _MOST), label)
+    if (category := annotation[2].get("category", folder)) != folder:
+        raise DamagedFile(f"{label}: 'category' is {abbreviate(category)}; expected {folder!r}, as its folder")
+    return annotation
 
 
 def read_annotation(content: bytes, label: str) -> Annotation:
@@ -126,8 +132,8 @@ def read_annotation(content: bytes, label: str) -> Annotation:
     if not isinstance(read, dict):
         raise DamagedFile(f"{label} contains {abbreviate(read)}; expected an object")
     box, keypoints = read.get("bndbox"), read.get("kps")
-    if not isinstance(box, list) or len(box) != 4 or not all(map(is_finite, box)):
-        raise DamagedFile(f"{label}: 'bndbox' is {abbreviate(box)}; expected four numbers")
+    if not isinstance(box, list) or len(box) != 4 or not all(map(_is_coordinate, box)):
+        raise DamagedFile(f"{label}: 'bndbox' is {abbreviate(box)}; expected four numbers, {_BOUNDS}")
     if box[2] < box[0] or box[3] < box[1]:
         raise DamagedFile(f"{label}: 'bndbox' is {abbreviate(box)}; expected right ≥ left and bottom ≥ top")
     if not isinstance(keypoints, dict):
@@ -140,8 +146,10 @@ def read_annotation(content: bytes, label: str) -> Annotation:
             )
         if point is None:
             continue
-        if not isinstance(point, list) or len(point) != 2 or not all(map(is_finite, point)):
-            raise DamagedFile(f"{label}: keypoint {key} is {abbreviate(point)}; expected null or two numbers")
+        if not isinstance(point, list) or len(point) != 2 or not all(map(_is_coordinate, point)):
+            raise DamagedFile(
+                f"{label}: keypoint {key} is {abbreviate(point)}; expected null or two numbers, {_BOUNDS}"
+            )
         points[int(key)] = point
     for flag in _FLAGS:
         if read.get(flag) not in (0, 1):
@@ -152,6 +160,10 @@ def read_annotation(content: bytes, label: str) -> Annotation:
     if not isinstance(read.get("pose"), str):
         raise DamagedFile(f"{label}: 'pose' is {abbreviate(read.get('pose'))}; expected a text")
     return points, box, read
+
+
+def _is_coordinate(value: Any) -> TypeGuard[float]:
+    return is_finite(value) and abs(value) <= _FARTHEST
 
 
 def _table(names: Sequence[str], read: Sequence[dict[str, Any]], lines: PairLines) -> FactorTable:

@@ -42,6 +42,7 @@ SIZE = (256, 256)
 """Height and width at which TAP-Vid is evaluated."""
 
 _CHANNELS = 3
+_FARTHEST = 1000  # sizes of the frame
 
 
 class VideoTracks(NamedTuple):
@@ -115,6 +116,11 @@ class PointVideos(BaseDataset):
             points, occluded = video.points.view(content), video.occluded.view(content)
             if not np.isfinite(points[~occluded]).all():
                 raise DamagedFile(f"{self.file}: the video {each} has a visible point that is not finite")
+            if (farthest := np.abs(points[~occluded]).max(initial=0)) > _FARTHEST:
+                raise DamagedFile(
+                    f"{self.file}: the video {each} has a visible point at {farthest:g} times the size of the frame; "
+                    f"expected numbers up to {_FARTHEST:,}"
+                )
         lengths = [video.frames.shape[0] for video in self._videos]
         self._first: Rows = np.cumsum([0, *lengths])
         columns = {
