@@ -203,7 +203,7 @@ def test_one_of_each_kind_trains_and_is_measured(name: str, tmp_path: Path, digi
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("name", [name for name in PRESETS if name not in KINDS])
+@pytest.mark.parametrize("name", [name for name in TRAINING if name not in KINDS])
 def test_all_others_train_and_are_measured(name: str, tmp_path: Path, digits: Path) -> None:
     trained_and_measured(name, tmp_path / "run", digits)
 
