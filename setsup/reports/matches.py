@@ -95,6 +95,7 @@ def match_sheet(
     r"""Lay out pairs of views in rows: matches visible in both views on the left, occluded ones on the right.
 
     Where no pair has occluded ones, as with the tracks of a COLMAP model, those that are unknown are on the right.
+    Without these, as with photographs of planes, rows have the left half alone.
 
     A line joins a pixel of view 1 to its place in view 2. Colours go round the middle of view 1, so that neighbours
     look alike and crossing lines are told apart; many lines are finer, and let what is below them through.
@@ -146,11 +147,9 @@ def match_sheet(
         )
     drawn = []
     statuses = np.concatenate([of_views.status for of_views in pairs])
-    hidden = Status.OCCLUDED
-    if Status.UNKNOWN in statuses and Status.OCCLUDED not in statuses:
-        hidden = Status.UNKNOWN
+    hidden = [status for status in (Status.OCCLUDED, Status.UNKNOWN) if status in statuses][:1]
     for (view1, view2), of_views in zip(views, pairs, strict=True):
-        held = [of_views.select(of_views.status == status) for status in (Status.VISIBLE, hidden)]
+        held = [of_views.select(of_views.status == status) for status in (Status.VISIBLE, *hidden)]
         drawn.append(
             [
                 matches_drawn(view1, view2, _some(part, shown), occluded=number > 0, tile=tile, scale=scale)
@@ -159,18 +158,19 @@ def match_sheet(
         )
     width = max(-(-part.width // scale) for parts in drawn for part in parts)
     heights = [-(-parts[0].height // scale) for parts in drawn]
+    within = width + len(hidden) * (width + GUTTER)
     texts = [
-        wrap_text(f"{caption}: {_count(of_views)}", 2 * width + GUTTER, CAPTIONS, most=2)
+        wrap_text(f"{caption}: {_count(of_views)}", within, CAPTIONS, most=2)
         for caption, of_views in zip(captions, pairs, strict=True)
     ]
-    names = ("visible in both views", f"{hidden.name.lower()} in the second view")
+    names = ("visible in both views", *(f"{status.name.lower()} in the second view" for status in hidden))
     heads = [fit_text(name, width - _KEY - SKIP, NOTES) for name in names]
-    legend = wrap_text(_LEGEND, 2 * (width + PADDING) + GUTTER - _RING - SKIP, NOTES)
+    legend = wrap_text(_LEGEND, within + 2 * PADDING - _RING - SKIP, NOTES)
     below = lines_height(heads[0]) + SKIP
     cards = [
         2 * PADDING + lines_height(text) + SKIP + below + height for text, height in zip(texts, heights, strict=True)
     ]
-    full = 2 * (width + PADDING) + GUTTER
+    full = within + 2 * PADDING
     foot = SKIP + lines_height(legend)
     page = Page(
         full + 2 * MARGIN, sum(cards) + GUTTER * (len(cards) - 1) + foot, title, Cell(width, max(heights), width), scale

@@ -10,7 +10,7 @@ from setsup.methods.embeddings import check_temperature
 from setsup.methods.networks.images import unit_range
 from setsup_papers.pixels.finetuning_settings import FinetuningSettings
 from setsup_papers.pixels.losses import match_loss
-from setsup_papers.pixels.patch_network import PatchNetwork, open_transformer, sampled_features
+from setsup_papers.pixels.patch_network import FrozenTransformer, PatchNetwork, open_transformer, sampled_features
 from setsup_papers.pixels.pixel_contrast import PixelContrast
 
 __all__ = ["PixelFinetuning", "build"]
@@ -101,6 +101,17 @@ def _found(first: Tensor, second: Tensor, places: Tensor) -> Tensor:
     return (places[nearest] == places).float().sum()
 
 
+def _opened(settings: FinetuningSettings) -> FrozenTransformer:
+    """The transformer; of a run that was begun, an error says that it must be where it was."""
+    try:
+        return open_transformer(settings.encoder)
+    except SetsupError as error:
+        if settings.weights is None:
+            raise
+        problem = str(error).partition("; ")[0]
+        raise DataError(f"the run was trained with {settings.encoder}: {problem}; restore the transformer") from error
+
+
 def build(settings: FinetuningSettings, generator: torch.Generator) -> PixelFinetuning:
     """Build the method of a run; see :meth:`FinetuningSettings.build`."""
     check_choice(settings.loss, ("infonce", "within_between"), "loss", SetsupError)
@@ -112,7 +123,7 @@ def build(settings: FinetuningSettings, generator: torch.Generator) -> PixelFine
             "there is nothing to train: rank is 0, so the transformer is frozen, and features is 0, so there is no "
             "head; set rank or features to 1 or more"
         )
-    frozen = open_transformer(settings.encoder)
+    frozen = _opened(settings)
     if settings.weights is not None and settings.weights != frozen.digest:
         raise DataError(
             f"the weights, configuration or preprocessing of {settings.encoder} are not those that the run was trained "

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from setsup.errors import SetsupError
 from setsup.experiments.encoders.huggingface import UNUSED, hub_model
-from setsup.experiments.encoders.patch_features import at_pixels, patch_maps, patch_size
+from setsup.experiments.encoders.patch_features import at_pixels, patch_colors, patch_maps, patch_size
 from setsup.experiments.result_cache import digest_weights
 from setsup_papers.pixels.low_rank import LowRankUpdate, find_projections, update_layer
 
@@ -62,7 +62,7 @@ def open_transformer(name: str) -> FrozenTransformer:
             "or hf:./FOLDER"
         )
     model, processor, _ = hub_model(rest)
-    return _frozen(model, patch_size(rest, model), processor.image_mean, processor.image_std)
+    return _frozen(model, patch_size(rest, model), *patch_colors(rest, processor))
 
 
 def _frozen(model: Any, patch: int, mean: Sequence[float], std: Sequence[float]) -> FrozenTransformer:

@@ -15,7 +15,7 @@ from setsup.experiments.encoders.preprocessing import Preprocessing, as_rgb
 from setsup.files import content_digest
 from setsup.files.expand_user import expanded
 
-__all__ = ["UNUSED", "cached_folder", "hub_encoder", "hub_model"]
+__all__ = ["UNUSED", "cached_folder", "hub_encoder", "hub_model", "normalization"]
 
 _INTERPOLATIONS = {0: "nearest", 2: "bilinear", 3: "bicubic"}
 """Pillow's numbers of filters."""
@@ -179,20 +179,26 @@ def _described(processor: Any) -> Preprocessing | None:
             return None
     resample = getattr(processor, "resample", None)
     interpolation: Any = None if resample is None else _INTERPOLATIONS.get(int(resample))
-    mean: Any = getattr(processor, "image_mean", None)
-    std: Any = getattr(processor, "image_std", None)
-    if interpolation is None or (getattr(processor, "do_normalize", False) and not (mean and std)):
+    known = normalization(processor)
+    if interpolation is None or known is None:
         return None
-    if not getattr(processor, "do_normalize", False):
-        mean, std = (0.0,) * 3, (1.0,) * 3
+    mean, std = known
     return Preprocessing(
         resize=resize,
         crop=_height_width(crop) if getattr(processor, "do_center_crop", False) else None,
-        mean=tuple(mean),
-        std=tuple(std),
+        mean=mean,
+        std=std,
         interpolation=interpolation,
         half="down",
     )
+
+
+def normalization(processor: Any) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """Means and standard deviations of colors in [0, 1]: 0 and 1 without ``do_normalize``; None if they are missing."""
+    if not getattr(processor, "do_normalize", False):
+        return (0.0,) * 3, (1.0,) * 3
+    mean, std = getattr(processor, "image_mean", None), getattr(processor, "image_std", None)
+    return (tuple(map(float, mean)), tuple(map(float, std))) if mean and std else None
 
 
 def _length(size: Any, key: str) -> int | None:

@@ -1,6 +1,6 @@
 """Encoders of timm, with weights from the cache of the Hugging Face hub."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import floor
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ def timm_encoder(name: str) -> tuple[nn.Module, Callable[[Tensor], Tensor], str]
 
 def timm_patches(
     name: str, layers: tuple[int, ...]
-) -> tuple[Any, Callable[[Tensor, int, int], Tensor], int, tuple[list[float], list[float]], str, int]:
+) -> tuple[Any, Callable[[Tensor, int, int], Tensor], int, tuple[Sequence[float], Sequence[float]], str, int]:
     """What :func:`setsup.experiments.encoders.patch_features.patch_features` needs of a transformer of timm."""
     model, about, weights = _opened(name, dynamic_img_size=True)
     size: Any = getattr(getattr(model, "patch_embed", None), "patch_size", None)

@@ -11,10 +11,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from setsup.errors import SetsupError
-from setsup.experiments.encoders.huggingface import hub_model
+from setsup.experiments.encoders.huggingface import hub_model, normalization
 from setsup.experiments.encoders.image_models import timm_patches
 
-__all__ = ["as_arrays", "at_pixels", "patch_features", "patch_maps", "patch_size"]
+__all__ = ["as_arrays", "at_pixels", "patch_colors", "patch_features", "patch_maps", "patch_size"]
 
 Images = npt.NDArray[np.uint8]
 Maps = npt.NDArray[np.float32]
@@ -100,7 +100,7 @@ def as_arrays(maps: Tensor) -> Maps:
 
 def _hub_patches(
     name: str, layers: tuple[int, ...]
-) -> tuple[Any, Patches, int, tuple[list[float], list[float]], str, int]:
+) -> tuple[Any, Patches, int, tuple[Sequence[float], Sequence[float]], str, int]:
     """A model of transformers, its patches, their size, mean and deviation of its colours, weights, and blocks."""
     model, processor, weights = hub_model(name)
     patch = patch_size(name, model)
@@ -109,7 +109,15 @@ def _hub_patches(
         return patch_maps(model, images, rows, columns, layers)
 
     blocks = int(getattr(model.config, "num_hidden_layers", 0))
-    return model, patches, patch, (processor.image_mean, processor.image_std), weights, blocks
+    return model, patches, patch, patch_colors(name, processor), weights, blocks
+
+
+def patch_colors(name: str, processor: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Means and standard deviations of colors by which the processor of a model normalises."""
+    found = normalization(processor)
+    if found is None:
+        raise SetsupError(f"the processor of {name} normalises images, but has no image_mean and image_std; add them")
+    return found
 
 
 def patch_size(name: str, model: Any) -> int:

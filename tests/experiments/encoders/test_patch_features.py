@@ -1,5 +1,6 @@
 """Features of patches, for every pixel."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,18 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     transformers.Dinov2Model(transformers.Dinov2Config(mlp_ratio=2, **SIZES)).eval().save_pretrained(folder)
     (folder / "preprocessor_config.json").write_text(PROCESSOR)
     return folder
+
+
+@pytest.mark.long("networks")
+def test_a_processor_that_does_not_normalise_leaves_colors_in_0_to_1(tiny: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny, tmp_path / "plain")
+    (tmp_path / "plain" / "preprocessor_config.json").write_text(PROCESSOR.replace("{", '{"do_normalize": false, ', 1))
+    images = np.random.default_rng(0).integers(0, 256, (1, 28, 42, 3), dtype=np.uint8)
+    pixels = torch.from_numpy(images / 255).float().permute(0, 3, 1, 2)
+    with torch.no_grad():
+        tokens = transformers.AutoModel.from_pretrained(tiny).eval()(pixel_values=pixels).last_hidden_state
+    found = patch_features(f"hf:{tmp_path / 'plain'}", grid=True)[0](images)
+    np.testing.assert_allclose(found.reshape(6, 12), tokens[0, 1:].numpy(), atol=1e-5)
 
 
 @pytest.mark.long("networks")

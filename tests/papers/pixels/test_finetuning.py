@@ -198,6 +198,7 @@ def test_what_cannot_be_trained_is_refused(tmp_path: Path) -> None:
         ({"projections": ("query", "gate")}, "projections must be among query, key, value, output, mlp, not 'gate'"),
         ({"projections": ()}, "projections must name one or more kinds of layers"),
         ({"encoder": "dinov2"}, "'dinov2' is not the name of a vision transformer; pass hf:OWNER/NAME"),
+        ({"encoder": "hf:./gone", "weights": "0" * 64}, "the run was trained with hf:./gone: .*; restore the transfor"),
     ):
         with pytest.raises(SetsupError, match=sentence):
             built(replace(TINY, **changed))  # type: ignore[arg-type]

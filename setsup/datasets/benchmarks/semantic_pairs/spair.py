@@ -112,6 +112,17 @@ def open(root: Path | str | None = None, size: tuple[int, int] | None = None) ->
     DataError
         When the files are missing (the message shows how to get them), or an annotation is damaged.
 
+    Notes
+    -----
+    These files are read::
+
+        Layout/large/<trn|val|test>.txt            lines NUMBER-SOURCE-TARGET:CATEGORY
+        PairAnnotation/<trn|val|test>/<line>.json  src_kps, trg_kps, viewpoint_variation, scale_variation, truncation,
+                                                   occlusion
+        ImageAnnotation/<category>/<photo>.json    bndbox, kps, category, azimuth_id, pose, truncated, occluded,
+                                                   difficult
+        JPEGImages/<category>/<photo>.jpg
+
     """
     size = check_size(size)
     return SPair(find_members("spair-71k", root, _HOLDS, _ARCHIVES), size)
