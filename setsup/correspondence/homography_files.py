@@ -25,7 +25,7 @@ def parse_homography(content: bytes, label: str) -> Reals:
     if matrix.shape != (3, 3) or not np.isfinite(matrix).all() or np.linalg.cond(matrix) > 1e14:
         raise DataError(
             f"{label} must contain a homography, an invertible matrix of 3 × 3 finite numbers, not "
-            f"{abbreviate(matrix.tolist())}"
+            f"{abbreviate(matrix.tolist())}; write three lines of three numbers"
         )
     matrix = np.asarray(np.ldexp(matrix, -np.frexp(np.abs(matrix).max())[1]))  # a multiple is the same homography
     return matrix if matrix[2, 2] >= 0 else -matrix

@@ -132,7 +132,10 @@ def broken(name: str, text: str | bytes | None):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (broken("H_1_2", "1 0 0\n0 1 0\n"), r"H_1_2 must contain a homography, an invertible matrix"),
+        (
+            broken("H_1_2", "1 0 0\n0 1 0\n"),
+            r"H_1_2 must contain a homography, an invertible matrix .*; write three lines of three numbers",
+        ),
         (broken("H_1_2", "1 0 0\n0 1\n0 0 1"), r"H_1_2 could not be parsed as 3 × 3 numbers"),
         (broken("H_1_2", "1 0 0\n0 one 0\n0 0 1"), r"H_1_2 could not be parsed as 3 × 3 numbers: .*'one'"),
         (broken("H_1_2", "1 0 1_0\n0 1 0\n0 0 1"), r"H_1_2 could not be parsed as 3 × 3 numbers: it contains '_'"),

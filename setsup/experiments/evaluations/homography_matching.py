@@ -171,10 +171,10 @@ def content(dataset: Any, task: HomographyTask) -> Iterator[npt.ArrayLike]:
 
 def describe(task: HomographyTask, features: Sampling) -> list[str]:
     """Lines of the report."""
-    drawn = describe_count(len(task), task.total)
+    drawn = describe_count(len(task), task.total, "pair of images", "pairs of images")
     grid = f"every {task.step} pixels" if features == "pixels" else "the centers of cells"
     return [
-        f"{drawn} pairs of images, the first of each scene with another one, resized to a shorter side of {_SIDE} "
+        f"{drawn}, the first of each scene with another one, resized to a shorter side of {_SIDE} "
         f"pixels; matches are mutual nearest neighbours by cosine among grid points: {grid}",
         "MMA: share of a pair's matches whose error is within a number of pixels of the original images, mean over "
         "pairs; a pair without matches counts as 0",

@@ -161,11 +161,11 @@ def content(dataset: Any, task: KeypointTask) -> Iterator[npt.ArrayLike]:
 
 def describe(task: KeypointTask, features: Sampling) -> list[str]:
     """Lines of the report."""
-    drawn = describe_count(len(task), task.total)
+    drawn = describe_count(len(task), task.total, "published pair of images", "published pairs of images")
     part = f" of the split {task.split}" if task.split else ""
     places = "all pixels of image 2" if features == "pixels" else "the cells of its grid, found at their centers"
     return [
-        f"{drawn} published pairs of images{part}; keypoints are found at the largest cosine of features, of {places}",
+        f"{drawn}{part}; keypoints are found at the largest cosine of features, of {places}",
         "PCK: share of keypoints at most α · s from the truth; s is the longer side of the object's box (bbox), of the "
         "image (img) or of the box around the keypoints (keypoints), all of image 2",
         "per image: mean of the shares of pairs; per point: share of the keypoints of all pairs",

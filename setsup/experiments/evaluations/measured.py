@@ -101,9 +101,10 @@ def spread_numbers(total: int, count: int) -> Rows:
     return np.unique(np.linspace(0, total - 1, min(count, total)).round().astype(np.int64))
 
 
-def describe_count(count: int, total: int) -> str:
-    """How many pairs or videos are measured, for a line of a report."""
-    return f"{count:,}" if count == total else f"{count:,} (drawn by --seed) of {total:,}"
+def describe_count(count: int, total: int, one: str, several: str) -> str:
+    """How many pairs or videos are measured, for a line of a report; `one` and `several` name them."""
+    drawn = f"{count:,}" if count == total else f"{count:,} (drawn by --seed) of {total:,}"
+    return f"{drawn} {one if total == 1 else several}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -145,10 +145,10 @@ def content(dataset: Any, task: TrackingTask) -> Iterator[npt.ArrayLike]:
 
 def describe(task: TrackingTask, features: Sampling) -> list[str]:
     """Lines of the report."""
-    drawn = describe_count(len(task), task.total)
+    drawn = describe_count(len(task), task.total, "video", "videos")
     grid = f"every {task.step} pixels" if features == "pixels" else "the centers of cells"
     return [
-        f"{drawn} videos; a point is found in each frame at the largest cosine of features among grid points: {grid}; "
+        f"{drawn}; a point is found in each frame at the largest cosine of features among grid points: {grid}; "
         f"it counts as occluded where the largest cosine back in the frame of the query is more than {_CYCLE:g} px "
         "from it",
         f"pixels are those of frames of {_SIDE:g} × {_SIDE:g}; means over videos",
