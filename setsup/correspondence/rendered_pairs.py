@@ -1,7 +1,7 @@
 """Rendered pairs of views: two rows per pair, each with the partner of every pixel in the other."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from setsup.correspondence.overlaps.work import Work
 from setsup.correspondence.pair_sampler import explain_small
 from setsup.correspondence.pairs_in_band import PairsInBand, Search, distance_to_band, find_pairs, work_settings
 from setsup.correspondence.spatial import spatial
-from setsup.datasets.dataset import Modality
 from setsup.errors import DataError, SetsupError, spell_name
 from setsup.factors.factor import Factor, Kind
 from setsup.factors.table import FactorTable
@@ -52,8 +51,9 @@ class RenderedPairs(RenderedDataset):
         factors: FactorTable,
         renderer: str | Renderer = "auto",
         cache: Path | str | None = None,
+        modalities: Iterable[str] | None = None,
     ) -> None:
-        super().__init__(recipe, factors, renderer, cache)
+        super().__init__(recipe, factors, renderer, cache, modalities)
         if not _paired(factors):
             raise DataError(
                 f"{self.name}: rows 2n and 2n + 1 must be views 0 and 1 of the same pair; create the factors with "
@@ -66,12 +66,11 @@ class RenderedPairs(RenderedDataset):
                     f"{self.name}: the two views of a pair differ in {name!r}, so they show different scenes; create "
                     "the factors with pair_table"
                 )
-        size = tuple(recipe.size)
-        self.modalities = {
-            **self.modalities,
-            "partners": Modality((*size, 2), "float32", unit="px"),
-            "status": Modality(size, "uint8"),
-        }
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """Names of the two modalities."""
+        return OWN
 
     @property
     def pair_factors(self) -> tuple[str, ...]:

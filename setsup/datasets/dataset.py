@@ -354,14 +354,25 @@ def fetch_request(
     return check_rows(indices, len(dataset)), check_modalities(dataset, modalities)
 
 
-def check_modalities(dataset: Dataset, modalities: Iterable[str] | None) -> tuple[str, ...]:
-    """Names of modalities that a dataset has, without duplicates; of all by default. DataError for others."""
+def check_modalities(
+    dataset: Dataset, modalities: Iterable[str] | None, among: Mapping[str, Modality] | None = None
+) -> tuple[str, ...]:
+    """Names of modalities that a dataset has, without duplicates; of all by default. DataError for others.
+
+    `among`: those to choose from, where these are others than the dataset's.
+    """
+    known = dataset.modalities if among is None else among
     if modalities is None:
-        return tuple(dataset.modalities)
+        return tuple(known)
     if isinstance(modalities, str):
         raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the string {modalities!r}")
     names = tuple(dict.fromkeys(check_strings(modalities, "modalities", DataError)))
     for name in names:
-        if name not in dataset.modalities:
-            raise DataError(f"{dataset.name} has no modality {name!r}{did_you_mean(name, dataset.modalities)}")
+        if name not in known and name in getattr(dataset, "available", ()):
+            raise DataError(
+                f"{dataset.name} was created without the modality {name!r}; create it with modalities="
+                f"{[*dataset.modalities, name]}"
+            )
+        if name not in known:
+            raise DataError(f"{dataset.name} has no modality {name!r}{did_you_mean(name, known)}")
     return names

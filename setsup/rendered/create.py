@@ -1,8 +1,10 @@
 """Create the folder of a rendered dataset: its layout, checked against an earlier start, and its empty files."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from setsup.datasets.modality import Modality
 from setsup.errors import DataError
 from setsup.files import disk_errors, locked, written
 from setsup.rendered.folder import read_table
@@ -36,7 +38,7 @@ def settle_layout(folder: Path, dataset: Rendering, names: tuple[str, ...] | Non
     if present is None:
         _begin(folder, layout)
     else:
-        layout = _check_same(folder, layout, present, names is None)
+        layout = _check_same(folder, layout, present, dataset.available, names is None)
     unfinished = (folder / PROGRESS).exists()
     if unfinished and not layout.left_out:
         _make_files(folder, layout, dataset)
@@ -73,13 +75,18 @@ def refuse_other_files(folder: Path) -> None:
 def _begin(folder: Path, layout: Layout) -> None:
     # the progress first: a folder without one counts as finished
     with written(folder / PROGRESS) as part:
-        part.write_bytes(bytes(layout.rows))
+        part.write_bytes(bytes(layout.rows * layout.entry.itemsize))
     with written(folder / ABOUT) as part:
         part.write_text(layout.to_json(), "utf-8")
 
 
-def _check_same(folder: Path, layout: Layout, present: Layout, cache: bool) -> Layout:
-    """Return the layout of the folder, after a check that it equals the requested one."""
+def _check_same(
+    folder: Path, layout: Layout, present: Layout, available: Mapping[str, Modality], cache: bool
+) -> Layout:
+    """Return the layout of the folder, after a check that it equals the requested one.
+
+    A cache may hold any of the available modalities.
+    """
     compared = present
     if present.asked is not None and not cache and (layout.rows, layout.factors) != (present.rows, present.factors):
         rows, factors = present.asked  # including those left out
@@ -93,7 +100,7 @@ def _check_same(folder: Path, layout: Layout, present: Layout, cache: bool) -> L
                 "this one"
             )
     ours, theirs = dict(layout.modalities), dict(present.modalities)
-    if theirs != ours and not (cache and theirs.items() <= ours.items()):
+    if theirs != ours and not (cache and theirs.items() <= available.items()):
         raise DataError(
             f"{folder} was started with the modalities {', '.join(theirs)}, not {', '.join(ours)}; use the same "
             "modalities, choose another folder, or remove this one"
@@ -120,7 +127,7 @@ def _make_files(folder: Path, layout: Layout, dataset: Rendering) -> None:
     progress = folder / PROGRESS
     with disk_errors(progress):
         state = progress.read_bytes()
-    if len(state) != layout.rows:
+    if len(state) != layout.rows * layout.entry.itemsize:
         raise DataError(f"{progress} is damaged: it has {len(state):,} bytes for {layout.rows:,} rows; remove {folder}")
     started = any(state)
     if started or (folder / TABLE).exists():

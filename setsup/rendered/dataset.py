@@ -2,20 +2,22 @@
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from setsup.datasets.base import Array, BaseDataset, Rows
-from setsup.datasets.dataset import Modality, of_row
+from setsup.datasets.dataset import Modality, check_modalities, of_row
 from setsup.errors import DataError, FactorError, LibraryError, advice, did_you_mean
 from setsup.factors.column_storage import check_rows
 from setsup.factors.table import FactorTable
 from setsup.files.expand_user import expanded
 from setsup.rendered.create import open_cache
-from setsup.rendered.layout import LABELS, OUTPUTS, one_row
+from setsup.rendered.layout import one_row
+from setsup.rendered.modalities import KEPT, LABELS, OUTPUTS, describe
+from setsup.rendered.outputs import OF_ROW, pixel_outputs
 from setsup.rendered.renderer_pool import Failed, RendererPool, RowErrors, without_scene
 from setsup.rendered.rows import RowFiles
 from setsup.scenes import Camera, Frame, Recipe, Renderer, Scene
@@ -56,11 +58,15 @@ class RenderedDataset(BaseDataset):
     cache : Path or str, optional
         Folder on disk that stores rendered rows, for any number of processes;
         :func:`setsup.rendered.writing.render` renders the rest of it.
+    modalities : iterable of str, optional
+        Names of the modalities of this dataset, any of ``available``; those above by default.
 
     Attributes
     ----------
     recipe : Recipe
         As given.
+    available : dict of str to Modality
+        All modalities that the rows can have.
     pair_factors : tuple of str
         Factors in which two views of one scene agree: what the recipe names so, else its scene factors.
     classes : dict of str to tuple of str
@@ -69,8 +75,8 @@ class RenderedDataset(BaseDataset):
     Raises
     ------
     DataError
-        If the recipe or the renderer is invalid, there are no rows, a value is unknown, or the scene of the first row
-        cannot be built.
+        If the recipe or the renderer is invalid, there are no rows, a value or a modality is unknown, or the scene of
+        the first row cannot be built.
     FactorError
         If the table lacks a factor of the recipe, or the recipe has no grid and no table is given.
 
@@ -100,6 +106,7 @@ class RenderedDataset(BaseDataset):
         factors: FactorTable | None = None,
         renderer: str | Renderer = "auto",
         cache: Path | str | None = None,
+        modalities: Iterable[str] | None = None,
     ) -> None:
         if isinstance(recipe, type) or not hasattr(recipe, "scene_factors"):
             raise DataError(f"recipe must be a recipe, for example Shapes3D(), not {recipe!r}")
@@ -113,11 +120,18 @@ class RenderedDataset(BaseDataset):
         self.renderer = renderer
         self.cache = None if cache is None else expanded(cache)
         self._pools: dict[int, RendererPool] = {}  # by process
-        self.modalities = _modalities(recipe.size, 3 if self._first().background is not None else 4)
         self.classes: dict[str, tuple[str, ...]] = {}
         if classes := tuple(getattr(recipe, "classes", ())):
             self.classes[LABELS] = classes
-            self.modalities[LABELS] = Modality(recipe.size, "uint8")
+        self.available = self._describe(self._first())
+        usual = [name for name in self.available if name in {*OUTPUTS, LABELS, *self.added}]
+        names = check_modalities(self, usual if modalities is None else modalities, self.available)
+        self.modalities = {name: self.available[name] for name in names}
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """Names of modalities that a subclass adds; rows have them by default."""
+        return ()
 
     @property
     def pair_factors(self) -> tuple[str, ...]:
@@ -204,11 +218,21 @@ class RenderedDataset(BaseDataset):
 
     def outputs(self, row: int, scene: Scene, camera: Camera, frame: Frame, names: Sequence[str]) -> dict[str, Array]:
         """Modalities of a rendered row; a subclass adds more here."""
-        return {name: self._labels(scene, frame) if name == LABELS else getattr(frame, OUTPUTS[name]) for name in names}
+        arrays = {name: getattr(frame, OUTPUTS[name]) for name in names if name in OUTPUTS}
+        if LABELS in names:
+            arrays[LABELS] = self._labels(scene, frame)
+        return arrays | pixel_outputs(scene, camera, frame, [name for name in names if name in OF_ROW])
 
     def bound(self, rows: Rows) -> Rows:
         """Rows that are left out when the given rows are; a subclass may add rows that depend on them."""
         return rows
+
+    def _describe(self, scene: Scene) -> dict[str, Modality]:
+        """All modalities that rows can have, of which the first row has a scene."""
+        names = {*OUTPUTS, *OF_ROW, *self.classes, *self.added}
+        lengths = {"image": 3 if scene.background is not None else 4}
+        height, width = self.recipe.size
+        return {name: describe(name, (height, width), lengths.get(name)) for name in KEPT if name in names}
 
     def _labels(self, scene: Scene, frame: Frame) -> Array:
         """Class of the instance of each pixel."""
@@ -308,9 +332,9 @@ class RenderedDataset(BaseDataset):
         return camera
 
     def _check(self, frame: Frame) -> None:
-        if frame.rgb.shape != self.modalities["image"].shape:
+        if frame.rgb.shape != self.available["image"].shape:
             raise DataError(
-                f"its image has the shape {frame.rgb.shape}, but the first row has {self.modalities['image'].shape}; "
+                f"its image has the shape {frame.rgb.shape}, but the first row has {self.available['image'].shape}; "
                 "either all scenes of a recipe must have a background, or none of them"
             )
 
@@ -352,16 +376,6 @@ def _checked(table: FactorTable, recipe: Recipe) -> FactorTable:
     if not len(table):
         raise DataError(f"rendered {recipe.name}: the table has no rows, so there is nothing to render")
     return table
-
-
-def _modalities(size: tuple[int, int], channels: int) -> dict[str, Modality]:
-    return {
-        "image": Modality((*size, channels), "uint8", color="srgb"),
-        "depth": Modality(size, "float32", unit="m"),
-        "normals": Modality((*size, 3), "float32"),
-        "instances": Modality(size, "int32"),
-        "triangles": Modality(size, "int32"),
-    }
 
 
 def _described(renderer: Renderer) -> str:

@@ -26,6 +26,8 @@ _FILES: Mapping[str, str] = {
     "status.npy": "0 visible: the other view shows the point. 1 occluded: something stands between, or it sees the "
     "surface's other side. 2 outside: beyond the other image, or behind its camera. 3 no surface: nothing there",
     "labels.npy": "class of what is shown, a place in the list of classes",
+    "pose.npy": "from the camera frame to the world, a (4, 4) matrix: the inverse of (R t; 0 1)",
+    "intrinsics.npy": "the same as camera_k",
     "camera_k.npy": "intrinsics in pixels, last row 0, 0, 1",
     "camera_rotation.npy": "R, from the world to the camera frame",
     "camera_translation.npy": "t, metres; the camera stands at -R^T t",

@@ -18,7 +18,6 @@ from setsup.rendered.layout import (
     ABOUT,
     CAMERA,
     FIX,
-    LABELS,
     NAMES,
     PROGRESS,
     TABLE,
@@ -27,6 +26,7 @@ from setsup.rendered.layout import (
     read_layout,
     reading,
 )
+from setsup.rendered.modalities import LABELS
 from setsup.scenes import Camera
 
 __all__ = ["RenderedFolder", "is_rendered", "open_rendered", "read_table", "rendered_rows"]
@@ -176,7 +176,7 @@ def rendered_rows(folder: Path | str) -> tuple[int, int]:
         return 0, 0
     layout = read_layout(folder)
     try:
-        state = np.fromfile(folder / PROGRESS, np.uint8)
+        state = np.fromfile(folder / PROGRESS, layout.entry)
     except FileNotFoundError:
         return layout.rows, layout.rows
     return int((state & layout.full == layout.full).sum()), layout.rows

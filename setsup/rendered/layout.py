@@ -7,8 +7,9 @@ Convention
 modality for each row of the table, and ``camera_k.npy``, ``camera_rotation.npy`` and ``camera_translation.npy`` the
 cameras in float64 (see :class:`setsup.scenes.Camera`). ``names.json`` has, by a key of 16 hexadecimal digits, what the
 instances of a scene are called, and ``names.npy`` each row's key. All arrays are plain ``.npy`` files, whose header is
-padded to a page, so that anybody can map them. While some rows are missing, ``rendered.progress`` has a byte a row,
-with a bit for each modality that is there. ``failed.json`` lists rows that could not be rendered, and why; a finished
+padded to a page, so that anybody can map them. While some rows are missing, ``rendered.progress`` has a bit for each
+modality that is there: a byte a row, or four (little-endian) in a folder with a modality beyond the eighth of
+:data:`setsup.rendered.modalities.KEPT`. ``failed.json`` lists rows that could not be rendered, and why; a finished
 folder has one where these were left out, and says in ``rendered.json`` which rows were asked for.
 """
 
@@ -35,17 +36,15 @@ from setsup.files.manifests.strict_yaml import Fields
 from setsup.files.manifests.validators import any_text, digest, matching, text, texts, whole, words
 from setsup.files.prepared import HEADER, npy_header
 from setsup.rendered.description import CONVENTION, describe_files
+from setsup.rendered.modalities import BITS, FORMS, KEPT, LABELS, describe, fits
 from setsup.scenes import Recipe, Renderer
 
 __all__ = [
     "ABOUT",
-    "BITS",
     "CAMERA",
     "FAILED",
     "FIX",
-    "KEPT",
     "NAMES",
-    "OUTPUTS",
     "PARTS",
     "PROGRESS",
     "TABLE",
@@ -65,18 +64,6 @@ ABOUT, TABLE, NAMES, PROGRESS, PARTS, FAILED = (
     "names.parts",
     "failed.json",
 )
-OUTPUTS = {"image": "rgb", "depth": "depth", "normals": "normal", "instances": "instance", "triangles": "triangle"}
-"""Modalities, and the attributes of a :class:`~setsup.scenes.Frame` that they are."""
-
-LABELS = "labels"
-"""The modality that a recipe with classes has."""
-
-KEPT = (*OUTPUTS, "partners", "status", LABELS)
-"""All modalities that a folder may hold, in their order; partners and status of pairs of views."""
-
-BITS = {name: 1 << bit for bit, name in enumerate(KEPT)}
-"""Bits of modalities in the progress file."""
-
 CAMERA: Mapping[str, tuple[int, ...]] = {"k": (3, 3), "rotation": (3, 3), "translation": (3,)}
 """Shapes of a camera's arrays."""
 
@@ -93,6 +80,7 @@ class Rendering(Protocol):
     recipe: Recipe
     factors: FactorTable
     modalities: dict[str, Modality]
+    available: dict[str, Modality]
     renderer: str | Renderer
     classes: dict[str, tuple[str, ...]]
 
@@ -193,7 +181,7 @@ class Layout:
             rows=len(dataset),
             factors=dataset.factors.fingerprint,
             pair_factors=dataset.pair_factors,
-            modalities={name: dataset.modalities[name] for name in KEPT if name in names},
+            modalities={name: dataset.available[name] for name in KEPT if name in names},
             setsup=version("setsup"),
             classes=dataset.classes[LABELS] if LABELS in names else (),
         )
@@ -222,6 +210,11 @@ class Layout:
     def full(self) -> int:
         """Bits of a row that is whole."""
         return sum(BITS[name] for name in self.modalities)
+
+    @property
+    def entry(self) -> np.dtype[Any]:
+        """Dtype of a row in the progress file; folders without new modalities have that of earlier versions."""
+        return np.dtype("u1" if self.full < 1 << 8 else "<u4")
 
     def to_json(self) -> str:
         """Text of ``rendered.json``."""
@@ -277,7 +270,7 @@ def read_layout(folder: Path) -> Layout:
             f"setsup {made}, or render again"
         )
     size = fields.need("size", _size)
-    modalities = {name: _modality(part, size) for name, part in fields.named("modalities").items()}
+    modalities = {name: _modality(name, part, size) for name, part in fields.named("modalities").items()}
     layout = Layout(
         recipe=fields.need("recipe", text),
         key=fields.need("key", digest(64)),
@@ -305,14 +298,16 @@ def read_layout(folder: Path) -> Layout:
     return layout
 
 
-def _modality(fields: Fields, size: tuple[int, int]) -> Modality:
-    dtype = fields.need("dtype", matching("uint8|float32|int32", "uint8, float32 or int32"))
+def _modality(name: str, fields: Fields, size: tuple[int, int]) -> Modality:
+    dtype = fields.need("dtype", matching("uint8|float32|int32|float64", "uint8, float32, int32 or float64"))
     shape = fields.need("shape", _shape)
-    if shape[:2] != size or shape[2:] not in ((), (2,), (3,), (4,)):
-        raise fields.wrong("shape", f"{list(size)} and 2 to 4 channels, if any", list(shape))
     unit, color = (fields.need(key, any_text) for key in ("unit", "color"))
     fields.done()
-    return Modality(shape, dtype, unit, color)
+    modality = Modality(shape, dtype, unit, color)
+    if name in FORMS and not fits(name, modality, size):
+        wanted = describe(name, size)
+        raise fields.wrong("shape", f"{list(wanted.shape)} of {wanted.dtype} for {name}", list(shape))
+    return modality
 
 
 def _names(value: Any) -> tuple[str, ...]:

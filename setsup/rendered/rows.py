@@ -33,7 +33,8 @@ from setsup.files import disk_errors, written
 from setsup.files.builds import write_all
 from setsup.files.mapped import check_mapped
 from setsup.files.prepared import HEADER
-from setsup.rendered.layout import BITS, CAMERA, PARTS, PROGRESS, Layout
+from setsup.rendered.layout import CAMERA, PARTS, PROGRESS, Layout
+from setsup.rendered.modalities import BITS
 from setsup.scenes import Camera, Scene
 
 __all__ = ["RowFiles"]
@@ -53,7 +54,7 @@ class RowFiles:
         self._waiting: dict[int, int] = {}  # bits of rows that are not in the progress file yet
         # a finished folder has no progress file, and is only read
         self.finished = not (folder / PROGRESS).exists()
-        self._close = weakref.finalize(self, _close, self._files, self._held, self._waiting)
+        self._close = weakref.finalize(self, _close, self._files, self._held, self._waiting, layout.entry.itemsize)
         how = os.O_RDWR | os.O_CLOEXEC | (os.O_DSYNC if shared else 0)
         with disk_errors(folder):
             for name in () if self.finished else layout.arrays:
@@ -62,7 +63,7 @@ class RowFiles:
                 self._files[PROGRESS] = os.open(folder / PROGRESS, how)
         self._maps: dict[str, Array] = {}
         if not self.finished:  # at once, since the file is removed when the folder is finished
-            self._maps[PROGRESS] = np.asarray(np.memmap(folder / PROGRESS, np.uint8, "r", shape=layout.rows))
+            self._maps[PROGRESS] = np.asarray(np.memmap(folder / PROGRESS, layout.entry, "r", shape=layout.rows))
         self._named: set[int] = set()
         self._lock, self._flushed = Lock(), time.monotonic()
 
@@ -72,9 +73,9 @@ class RowFiles:
         if self.finished:
             return np.full(len(index), self.layout.full & bits == bits)
         check_mapped(self._maps[PROGRESS])
-        there = self._maps[PROGRESS][index]
+        there = self._maps[PROGRESS][index].astype(np.int64)
         with self._lock:
-            waiting = np.array([self._waiting.get(row, 0) for row in index.tolist()], np.uint8)
+            waiting = np.array([self._waiting.get(row, 0) for row in index.tolist()], np.int64)
         return np.asarray((there | waiting) & bits == bits)
 
     def read(self, rows: Sequence[int], names: Sequence[str], put: Put) -> list[int]:
@@ -114,7 +115,7 @@ class RowFiles:
     def flush(self) -> None:
         """Wait until the disk has the rows written so far, and mark them in the progress file."""
         with self._lock, disk_errors(self.folder / PROGRESS):
-            _flush(self._files, self._held, self._waiting)
+            _flush(self._files, self._held, self._waiting, self.layout.entry.itemsize)
             self._flushed = time.monotonic()
 
     def close(self) -> None:
@@ -151,7 +152,8 @@ class RowFiles:
         return key
 
 
-def _flush(files: Mapping[str, int], held: Mapping[str, dict[int, bytes]], waiting: dict[int, int]) -> None:
+def _flush(files: Mapping[str, int], held: Mapping[str, dict[int, bytes]], waiting: dict[int, int], size: int) -> None:
+    """Write what is held, and then the bits of rows that wait, in entries of a size in bytes."""
     if not waiting:
         return
     for name, rows in held.items():
@@ -161,9 +163,12 @@ def _flush(files: Mapping[str, int], held: Mapping[str, dict[int, bytes]], waiti
     for name, file in files.items():
         if name != PROGRESS:
             os.fsync(file)
-    progress = {row: bytes([os.pread(files[PROGRESS], 1, row)[0] | bits]) for row, bits in waiting.items()}
+    progress = {}
+    for row, bits in waiting.items():
+        there = int.from_bytes(os.pread(files[PROGRESS], size, row * size), "little")
+        progress[row] = (there | bits).to_bytes(size, "little")
     for first, content in _runs(progress):
-        write_all(files[PROGRESS], memoryview(content), first)
+        write_all(files[PROGRESS], memoryview(content), first * size)
     waiting.clear()
 
 
@@ -181,9 +186,9 @@ def _runs(rows: Mapping[int, bytes]) -> Iterator[tuple[int, bytes]]:
         yield first, b"".join(parts)
 
 
-def _close(files: dict[str, int], held: Mapping[str, dict[int, bytes]], waiting: dict[int, int]) -> None:
+def _close(files: dict[str, int], held: Mapping[str, dict[int, bytes]], waiting: dict[int, int], size: int) -> None:
     try:
-        _flush(files, held, waiting)
+        _flush(files, held, waiting, size)
     finally:
         while files:
             os.close(files.popitem()[1])

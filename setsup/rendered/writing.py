@@ -70,7 +70,8 @@ def render(
         Output folder; must be new, empty, or an unfinished run of the same call. :mod:`setsup.rendered.layout`
         describes its files.
     modalities : iterable of str, optional
-        Modalities to store; all by default. Cameras and the names of instances are always stored.
+        Modalities to store, any of ``dataset.available``; those of the dataset by default. Cameras and the names of
+        instances are always stored.
     processes : int
         Number of processes. Each makes its own renderer, and builds the scenes that it renders.
     on : Ray, optional
@@ -112,9 +113,9 @@ def render(
     """
     whole = _as_rendered(dataset)
     folder = expanded(folder).absolute()
-    names = check_modalities(whole, modalities)
+    names = tuple(whole.modalities) if modalities is None else check_modalities(whole, modalities, whole.available)
     if not names:
-        raise DataError(f"at least one modality to render is required; choose from {', '.join(whole.modalities)}")
+        raise DataError(f"at least one modality to render is required; choose from {', '.join(whole.available)}")
     check_processes(processes, on)
     known = read_rai(rai)
     with nullcontext() if on is None else Cluster(on) as cluster:
@@ -339,7 +340,8 @@ def _finish(folder: Path, layout: Layout, describe: Callable[[Layout, FactorTabl
 def _as_rendered(dataset: Any) -> RenderedDataset:
     """A dataset of the rows of a selection."""
     if isinstance(dataset, Selection) and isinstance(dataset.source, RenderedDataset):
-        return type(dataset.source)(dataset.source.recipe, dataset.factors, dataset.source.renderer)
+        whole = dataset.source
+        return type(whole)(whole.recipe, dataset.factors, whole.renderer, modalities=tuple(whole.modalities))
     if isinstance(dataset, RenderedDataset):
         return dataset
     raise DataError(

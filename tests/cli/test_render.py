@@ -18,7 +18,8 @@ from setsup.datasets.croissant.rai import REQUIRED_BY_TRACKS
 from setsup.files import locked
 from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.folder import open_rendered
-from setsup.rendered.layout import OUTPUTS, Layout
+from setsup.rendered.layout import Layout
+from setsup.rendered.modalities import OUTPUTS
 from setsup.rendered.table import sampled
 from setsup.rendered.writing import render
 

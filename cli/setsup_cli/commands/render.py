@@ -61,9 +61,8 @@ class Options(RecipeOptions):
         tuple[str, ...] | None,
         option(
             "NAME ...",
-            "Modalities to write: image, depth, normals, instances and triangles; with --matches, also partners and "
-            "status.",
-            "all",
+            "Modalities to write; by default image, depth, normals, instances, triangles and, for generated rooms, "
+            "labels, with --matches also partners and status. Others are pose and intrinsics.",
         ),
     ] = None
     matches: Annotated[
