@@ -18,7 +18,7 @@ from setsup.rendered.create import open_cache
 from setsup.rendered.layout import one_row
 from setsup.rendered.modalities import KEPT, LABELS, OUTPUTS, describe
 from setsup.rendered.outputs import OF_ROW, pixel_outputs
-from setsup.rendered.renderer_pool import Failed, RendererPool, RowErrors, without_scene
+from setsup.rendered.renderer_pool import Failed, RendererPool, RowErrors, spread_rows
 from setsup.rendered.rows import RowFiles
 from setsup.scenes import Camera, Frame, Recipe, Renderer, Scene
 from setsup.scenes.renderers import choose
@@ -75,8 +75,8 @@ class RenderedDataset(BaseDataset):
     Raises
     ------
     DataError
-        If the recipe or the renderer is invalid, there are no rows, a value or a modality is unknown, or the scene of
-        the first row cannot be built.
+        If the recipe or the renderer is invalid, there are no rows, a value or a modality is unknown, or of 64 rows
+        that are spread over the table no scene can be built.
     FactorError
         If the table lacks a factor of the recipe, or the recipe has no grid and no table is given.
 
@@ -163,14 +163,16 @@ class RenderedDataset(BaseDataset):
         return built
 
     def _first(self) -> Scene:
-        values = self.values(0)
-        try:
-            return self.scene(0)
-        except LibraryError:
-            raise
-        except DataError as error:
-            hint = without_scene(self.factors, self.recipe.scene_factors, values)
-            raise DataError(f"{error}{hint}") from error.__cause__
+        """Scene of the first of some rows that can be built; raises what is wrong with row 0 if none can be."""
+        first: DataError | None = None
+        for row in spread_rows(len(self)):
+            try:
+                return self.scene(row)
+            except LibraryError:
+                raise
+            except DataError as error:
+                first = first or error
+        raise first or DataError(f"{self.name}: the table has no rows")
 
     @of_row
     def camera(self, row: int) -> Camera:

@@ -6,19 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
 from typing import Any
 
+import numpy as np
+
 from setsup.errors import DataError, LibraryError, SetsupError
 from setsup.factors.table import FactorTable
 from setsup.rendered.rows import RowFiles
 from setsup.scenes import Recipe, Renderer, Scene
 from setsup.scenes import renderer as make_renderer
 
-__all__ = ["Failed", "RendererPool", "RowErrors", "without_scene"]
+__all__ = ["Failed", "RendererPool", "RowErrors", "spread_rows", "without_scene"]
 
 Failed = Callable[[int, SetsupError], object]
 """Called with a row that cannot be rendered, and the error."""
 
 _SCENES = 8  # per process
 _RENDERERS = 4  # each with a loaded scene, since loading a large one takes 0.2 s
+_TRIED = 64  # rows that are tried before all count as broken
 
 
 class RowErrors:
@@ -85,6 +88,11 @@ class RendererPool:
         """Keep a renderer that has loaded the scene of a row."""
         if isinstance(given, str):
             self.loaded[self.key(values)] = renderer
+
+
+def spread_rows(rows: int) -> list[int]:
+    """The first row of a table, and others evenly spread over it: one of them should be renderable."""
+    return [int(row) for row in np.unique(np.linspace(0, rows - 1, _TRIED).astype(np.int64))]
 
 
 def without_scene(table: FactorTable, scene: Sequence[str], values: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from copy import copy
 from functools import partial
@@ -16,7 +16,7 @@ from setsup.arrays import Rows
 from setsup.datasets.croissant.rai import read_rai
 from setsup.datasets.croissant.vocabulary import FILE
 from setsup.datasets.dataset import Selection, check_modalities
-from setsup.errors import DataError, SetsupError, advice
+from setsup.errors import DataError, LibraryError, SetsupError, advice
 from setsup.factors.table import FactorTable
 from setsup.files import disk_errors, locked, need_space, written
 from setsup.files.atomic import flush
@@ -29,7 +29,7 @@ from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.failures import Failure, compact, failure_report, leave_out, write_failures
 from setsup.rendered.folder import RenderedFolder, is_rendered, open_rendered, read_table, rendered_rows
 from setsup.rendered.layout import ABOUT, FAILED, NAMES, PARTS, PROGRESS, Layout
-from setsup.rendered.renderer_pool import without_scene
+from setsup.rendered.renderer_pool import spread_rows, without_scene
 from setsup.rendered.rows import RowFiles
 from setsup.scenes import Camera, Frame, Scene
 
@@ -59,8 +59,8 @@ def render(
 
     A row that cannot be rendered, such as of a broken mesh, does not stop the others. At the end the error names such
     rows, ``failed.json`` lists them all, and the folder remains unfinished: the same call renders them alone. The first
-    row must be renderable, which tells faults of a row from faults of the machine. Editing a mesh changes the recipe,
-    and needs a new folder.
+    row must be renderable, which tells faults of a row from faults of the machine; with ``skip_broken``, one of 64 rows
+    that are spread over the table. Editing a mesh changes the recipe, and needs a new folder.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def _rendered(
     describe: Callable[[Layout, FactorTable], object],
 ) -> RenderedFolder:
     if not is_rendered(folder):
-        dataset = _check_first(dataset, cluster)
+        dataset = _check_first(dataset, cluster, skip_broken)
         layout = Layout.of(dataset, dataset.renderer_name, names)
         need_space(folder.parent, layout.size_on_disk, f"rendering {layout.recipe}")
     with locked(folder):
@@ -169,13 +169,14 @@ def _need_same_choice(
         )
 
 
-def _check_first(dataset: RenderedDataset, cluster: Cluster | None) -> RenderedDataset:
+def _check_first(dataset: RenderedDataset, cluster: Cluster | None, skip_broken: bool) -> RenderedDataset:
     """Render one row before anything is written, so that a failure leaves no folder; resolves the renderer "auto"."""
+    try_one = _try_any if skip_broken else _try_first
     if cluster is None:
-        _try_first(dataset)
+        try_one(dataset)
         return dataset
     settled = copy(dataset)
-    name = run(_try_first, [Unit("the first image", dataset)], on=cluster)[0]
+    name = run(try_one, [Unit("the first image", dataset)], on=cluster)[0]
     if isinstance(dataset.renderer, str):
         settled.renderer = name
     return settled
@@ -188,13 +189,39 @@ def _try_first(dataset: RenderedDataset) -> str:
         hint = without_scene(dataset.factors, dataset.recipe.scene_factors, dataset.values(row))
         raise DataError(f"{dataset.name}, row {row}: {error}{hint}") from error
 
+    try:
+        dataset.scene(0)  # a broken mesh is found before a renderer is chosen
+    except LibraryError:
+        raise
+    except DataError as error:
+        hint = without_scene(dataset.factors, dataset.recipe.scene_factors, dataset.values(0))
+        raise DataError(f"{error}{hint}") from error.__cause__
     dataset.render([0], lambda row, scene, camera, frame: None, failed)
     return dataset.renderer_name
 
 
-def _try(dataset: RenderedDataset) -> str:
-    dataset.render([0], lambda row, scene, camera, frame: None)
+def _try_any(dataset: RenderedDataset) -> str:
+    """Render one of some rows, where rows that cannot be rendered are left out."""
+    _good_row(dataset, spread_rows(len(dataset)))
     return dataset.renderer_name
+
+
+def _good_row(dataset: RenderedDataset, rows: Sequence[int]) -> int:
+    """First of some rows that can be rendered; raises the error of the first of them if none can be."""
+    first: SetsupError | None = None
+    for row in rows:
+        try:
+            dataset.render([row], lambda row, scene, camera, frame: None)
+        except LibraryError:
+            raise
+        except SetsupError as failed:
+            first = first or failed
+        else:
+            return row
+    error = first or DataError(f"{dataset.name} has no rows")
+    if len(rows) == 1:
+        raise error
+    raise DataError(f"none of {len(rows)} rows that were tried can be rendered: {error}") from error
 
 
 # -- the work ----------------------------------------------------------------------------------------------------------
@@ -203,8 +230,11 @@ def _try(dataset: RenderedDataset) -> str:
 class _Work:
     """Renders units of rows, in any process, and on any machine that shares the folder."""
 
-    def __init__(self, dataset: RenderedDataset, folder: Path, layout: Layout, shared: bool) -> None:
+    def __init__(
+        self, dataset: RenderedDataset, folder: Path, layout: Layout, shared: bool, good: Sequence[int]
+    ) -> None:
         self._dataset, self._folder, self._layout, self._shared = dataset, folder, layout, shared
+        self._good = good  # rows one of which can be rendered
         self._files: RowFiles | None = None
 
     def __call__(self, rows: Rows) -> list[Failure]:
@@ -226,7 +256,7 @@ class _Work:
 
         self._dataset.render(rows[~files.done(rows, self._layout.full)].tolist(), keep, failed)
         if failures:  # raises if the machine fails rather than the rows
-            _try(self._dataset)
+            self._good = [_good_row(self._dataset, self._good)]
         if self._shared:  # no other machine can flush what this one has written
             files.flush()
         return failures
@@ -253,7 +283,7 @@ def _fill(
     """Render missing rows, and finish the folder."""
     if not layout.left_out:
         with closing(RowFiles(folder, layout)) as files:
-            failures = _render_missing(dataset, files, processes, cluster)
+            failures = _render_missing(dataset, files, processes, cluster, skip_broken)
             if failures:  # rows of other processes from the last second are not marked yet
                 there = np.setdiff1d(np.arange(layout.rows), [failure.row for failure in failures])
                 files.mark(there[~files.done(there, layout.full)])
@@ -267,7 +297,7 @@ def _fill(
 
 
 def _render_missing(
-    dataset: RenderedDataset, files: RowFiles, processes: int, cluster: Cluster | None
+    dataset: RenderedDataset, files: RowFiles, processes: int, cluster: Cluster | None, skip_broken: bool
 ) -> list[Failure]:
     layout = files.layout
     left = [rows for rows in _units(dataset) if not files.done(rows, layout.full).all()]
@@ -278,7 +308,8 @@ def _render_missing(
     settled = copy(dataset)
     if isinstance(dataset.renderer, str):
         settled.renderer = layout.renderer
-    work = _Work(settled, files.folder, layout, shared=cluster is not None)
+    good = spread_rows(len(dataset)) if skip_broken else [0]
+    work = _Work(settled, files.folder, layout, cluster is not None, good)
     units = [Unit(f"the {len(rows)} rows from row {rows[0]} on", rows, len(rows)) for rows in left]
     try:
         what = f"rendering {layout.recipe}"

@@ -64,7 +64,7 @@ def test_help_has_the_options_of_the_recipe(setsup: Run) -> None:
     assert "--processes" in shapes
     assert "[default: 64 64]" in shapes
     assert "--models" not in shapes
-    for word in ("--models FILE", "--field-of-view", "[default: 30.0]", "--views", "--top", "--up y|z"):
+    for word in ("--models FILE|FOLDER", "--field-of-view", "[default: 30.0]", "--views", "--top", "--up y|z"):
         assert word in chairs
     assert "--jitter" in chairs
     assert "Levels of the grid" in chairs  # from the recipe's own description
@@ -363,7 +363,7 @@ def test_who_waits_counts_what_it_drew_itself(setsup: Run, tmp_path: Path) -> No
         (["shapes3d"], ["`setsup render shapes3d --out FOLDER`"]),
         (["object", "--out", "x"], ["--models chair.obj table.glb"]),
         (["object", "--out", "x", "--models", "no.obj"], ["mesh file no.obj does not exist"]),
-        (["object", "--out", "x", "--models", "."], [". is a folder; pass the mesh files in it, for example *.obj"]),
+        (["object", "--out", "x", "--models", "."], [". contains no mesh files that setsup reads"]),
         (["shapes3d", "--out", "x", "--size", "64"], ["--size requires 2 values", "`--size HEIGHT WIDTH`"]),
         (["shapes3d", "--out", "x", "--size", "0", "5"], ["size must be (height, width)"]),
         (["shapes3d", "--out", "x", "--ranges", "scale=1:2"], ["--ranges requires --rows"]),

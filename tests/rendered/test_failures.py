@@ -173,7 +173,7 @@ def test_a_first_row_that_cannot_be_drawn_is_told_how_to_leave_out(tmp_path: Pat
     table = FactorTable(Broken.factors)
     balls_first = table.select([*BALLS, *range(48)])
     with pytest.raises(DataError, match=r"^rendered dots, row 0: the mesh of the ball has no triangles; ") as caught:
-        broken(factors=balls_first)
+        render(broken(factors=balls_first), tmp_path / "out")
     expression = str(caught.value).partition(' --where "')[2].removesuffix('"')
     assert expression == "shape != 'ball' or hue != 20"
     assert len(render(broken(factors=balls_first.where(expression)), tmp_path / "balls")) == 48
@@ -186,6 +186,17 @@ def test_a_first_row_that_cannot_be_drawn_is_told_how_to_leave_out(tmp_path: Pat
     # where there is no other scene, no row would be left
     with pytest.raises(DataError, match=r"row 0: found no positions at 60\.0$"):
         render(broken(factors=table.select([100, 101])), tmp_path / "out")
+
+
+def test_left_out_are_those_of_the_first_scene_too(tmp_path: Path) -> None:
+    table = FactorTable(Broken.factors)
+    balls_first = broken(factors=table.select([*BALLS, *range(48)]))
+    found = render(balls_first, tmp_path / "out", skip_broken=True)
+    assert (len(found), found.left_out) == (48, len(BALLS))
+    render(broken(factors=table.select(range(48))), tmp_path / "alone")
+    assert (tmp_path / "out" / "image.npy").read_bytes() == (tmp_path / "alone" / "image.npy").read_bytes()
+    with pytest.raises(DataError, match=r"^rendered dots, row 0: the mesh of the ball has no triangles$"):
+        broken(factors=table.select(BALLS))
 
 
 def test_a_scene_that_no_expression_names() -> None:

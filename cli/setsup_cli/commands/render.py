@@ -10,8 +10,9 @@ from setsup.errors import DataError, advised_for_command
 from setsup.files import readable_size
 from setsup.files.expand_user import expanded
 from setsup_cli.croissant import croissant_about, croissant_lines
-from setsup_cli.output import say, show_result
+from setsup_cli.output import say, show_result, show_table
 from setsup_cli.parsing.arguments import Rai, flag, option
+from setsup_cli.parsing.model_files import MODELS, has_folder, model_problems, search_models, write_models
 from setsup_cli.parsing.notations import NOTATIONS
 from setsup_cli.parsing.recipes import (
     RecipeOptions,
@@ -19,6 +20,7 @@ from setsup_cli.parsing.recipes import (
     build_renderer,
     build_table,
     list_recipes,
+    model_settings,
     need_rendering,
     resolve_options,
 )
@@ -38,11 +40,13 @@ __all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
 Example: `setsup render shapes3d --out shapes --rows 500`. By default, the full grid of the recipe's factors is
-rendered; --rows and --where reduce it. `setsup render shapes3d --help` lists the options of a recipe. If a command is
-interrupted, run it again: it resumes, and the output is identical for any number of processes or machines. The finished
-folder is a dataset: `setsup sample shapes --inactive shape`."""
+rendered; --rows and --where reduce it. `setsup render object --models FOLDER --views 12 --out views` renders all meshes
+in a folder. `setsup render shapes3d --help` lists the options of a recipe. If a command is interrupted, run it again:
+it resumes, and the output is identical for any number of processes or machines. The finished folder is a dataset:
+`setsup sample shapes --inactive shape`."""
 
 _LARGE = 1_000_000_000  # bytes
+_SHOWN = 20  # models in a table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +99,13 @@ class Options(RecipeOptions):
             "64",
         ),
     ] = None
-    skip_broken: Annotated[bool, flag("Leave out rows that cannot be rendered; FOLDER/failed.json lists them.")] = False
+    skip_broken: Annotated[
+        bool,
+        flag(
+            "Leave out rows that cannot be rendered; FOLDER/failed.json lists them. Always on if a folder of meshes is "
+            "searched."
+        ),
+    ] = False
     processes: Annotated[int, option("N", "Number of worker processes.")] = 1
     on: On = None
     ray_address: RayAddress = None
@@ -118,7 +128,9 @@ def run(options: Any) -> int:
     band = _band(options)
     on = cluster(options.on, options.ray_address, options.ray_gpus)
     need_rendering(options, None if options.matches is None else "matches need")
-    recipe = build_recipe(options)
+    given = model_settings(options)
+    found = search_models(given)
+    recipe = build_recipe(options, found)
     rows = build_table(recipe, options)
     if options.matches is None:
         dataset = RenderedDataset(recipe, rows, build_renderer(options))
@@ -143,7 +155,7 @@ def run(options: Any) -> int:
                 split_names(options.modalities),
                 processes=options.processes,
                 on=on,
-                skip_broken=options.skip_broken,
+                skip_broken=options.skip_broken or has_folder(given),
                 on_start=on_start,
                 rows_seed=None if options.rows is None and options.matches is None else options.seed,
                 rai=options.rai,
@@ -155,8 +167,13 @@ def run(options: Any) -> int:
         ) from None
     shutil.rmtree(_measured(options), ignore_errors=True)
     about = _about(rendered, before)
+    if has_folder(given):
+        about["models"] = model_problems(found, options.top, rendered.folder / "failed.json")
+        write_models(rendered.folder / MODELS, found, about["models"])
     if band is not None:
         about["overlap"] = _count_in_band(rendered, band, options.direction or "forward")
+    if not options.json:
+        _show_problems(about)
     show_result(options.json, about, _words(about))
     advise(options, about["next"])
     return 0
@@ -264,6 +281,18 @@ def _about(rendered: "RenderedFolder", before: int) -> dict[str, Any]:
         "open": f"setsup.open({folder!r})",
         "next": sample_command(folder, rendered.factors),
     }
+
+
+def _show_problems(about: Mapping[str, Any]) -> None:
+    """Print a table of the models that are left out or incomplete."""
+    problems = about.get("models", ())
+    if not problems:
+        return
+    shown = [(one["model"] or one["file"], "yes" if one["rendered"] else "no", one["problem"]) for one in problems]
+    show_table(("model", "rendered", "problem"), shown[:_SHOWN])
+    if len(shown) > _SHOWN:
+        say(f"… and {len(shown) - _SHOWN:,} more")
+    say(f"{about['folder']}/{MODELS} lists all models")
 
 
 def _words(about: Mapping[str, Any]) -> Iterator[str]:

@@ -10,13 +10,15 @@ from cyclopts import Parameter
 from setsup.errors import DataError, FactorError, did_you_mean
 from setsup_cli.output import say, show_json
 from setsup_cli.parsing.arguments import Common, option
+from setsup_cli.parsing.model_files import log_left_out, model_files, search_models
 from setsup_cli.parsing.parser import Subcommand, parse_known
 from setsup_cli.parsing.settings import Setting, changed, helps, setting_fields
 from setsup_cli.parsing.source import assignments, rows_where
 
 if TYPE_CHECKING:
     from setsup.factors import FactorTable
-    from setsup.scenes import Mesh, Recipe, Renderer
+    from setsup.scenes import Recipe, Renderer
+    from setsup.scenes.recipes.model_folders import FoundModels
 
 __all__ = [
     "RecipeOptions",
@@ -24,6 +26,7 @@ __all__ = [
     "build_renderer",
     "build_table",
     "list_recipes",
+    "model_settings",
     "need_rendering",
     "resolve_options",
 ]
@@ -142,9 +145,9 @@ def _model_fields(kind: type) -> Iterator[Setting]:
     described = helps(kind)
     for name, needed in _models(kind).items():
         which = described.get(name, "").partition(". ")[0].rstrip(".").removeprefix("Meshes ")
-        about = f"Mesh files (OBJ, glTF, PLY …) {which}."
+        about = f"Mesh files (OBJ, glTF, PLY …) {which}, or folders that are searched for them."
         hint = "" if needed else "generated"
-        yield name, Annotated[tuple[Path, ...] | None, option("FILE ...", about, hint)], _absent()
+        yield name, Annotated[tuple[Path, ...] | None, option("FILE|FOLDER ...", about, hint)], _absent()
     if _models(kind):
         about = "Top folder of materials and textures, if some are above the folder of the mesh, as in ShapeNet."
         yield "top", Annotated[Path | None, option("FOLDER", about, "the folder of each mesh")], _absent()
@@ -163,41 +166,26 @@ def _absent() -> "Field[Any]":
     return field(default=None)  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True)
-class _MeshFile:
-    """A mesh whose textures may lie anywhere below a folder."""
-
-    path: Path
-    top: Path
-
-    def __call__(self) -> "Mesh":
-        from setsup.scenes import load_mesh
-
-        return load_mesh(self.path, top=self.top)
-
-    @property
-    def key(self) -> str:
-        """Tells the content of its files, as for a plain path."""
-        from setsup.scenes.recipes.models import identity
-
-        return f"{identity(self.path, self.top)} with all textures"
+def model_settings(options: Any) -> dict[str, tuple[Path, ...]]:
+    """Files and folders that options give for settings of models."""
+    given = {name: getattr(options, name) for name in _models(_kind(options.recipe))}
+    return {name: paths for name, paths in given.items() if paths is not None}
 
 
-def build_recipe(options: Any) -> "Recipe":
-    """The recipe that options describe."""
-    from setsup.scenes.recipes import named_models
-
+def build_recipe(options: Any, found: "Mapping[str, FoundModels] | None" = None) -> "Recipe":
+    """The recipe that options describe; `found` is what :func:`search_models` gives for them."""
     kind = _kind(options.recipe)
     given = changed(options, _usual(kind), _left_out(kind))
+    if found is None:
+        found = search_models(model_settings(options))
+        log_left_out(found)
     for name, needed in _models(kind).items():
-        files = getattr(options, name)
-        if files is not None:
-            named = named_models(files)
-            top = options.top
-            given[name] = named if top is None else {each: _MeshFile(path, top) for each, path in named.items()}
+        if name in found:
+            given[name] = model_files(found[name].models, options.top)
         elif needed:
             raise DataError(
-                f"{options.recipe} renders your own meshes and requires --{name}: `--{name} chair.obj table.glb`"
+                f"{options.recipe} renders your own meshes and requires --{name}: files, such as `--{name} chair.obj "
+                f"table.glb`, or a folder of them"
             )
     if any(member.name == "seed" for member in fields(kind)):
         given["seed"] = options.seed

@@ -6,12 +6,23 @@ from setsup.lazy import lazy_names
 
 if TYPE_CHECKING:
     from setsup.scenes.recipes.function import FunctionRecipe
+    from setsup.scenes.recipes.model_folders import find_models
     from setsup.scenes.recipes.models import Model, named_models
     from setsup.scenes.recipes.object import HEMISPHERE, ObjectView
     from setsup.scenes.recipes.room import Room
     from setsup.scenes.recipes.shapes3d import Shapes3D
 
-__all__ = ["HEMISPHERE", "RECIPES", "FunctionRecipe", "Model", "ObjectView", "Room", "Shapes3D", "named_models"]
+__all__ = [
+    "HEMISPHERE",
+    "RECIPES",
+    "FunctionRecipe",
+    "Model",
+    "ObjectView",
+    "Room",
+    "Shapes3D",
+    "find_models",
+    "named_models",
+]
 
 RECIPES = {"object": "ObjectView", "room": "Room", "shapes3d": "Shapes3D"}
 """Classes of the recipes, by the names that the command knows them by."""
@@ -21,6 +32,7 @@ if not TYPE_CHECKING:
         __name__,
         {
             "function": ("FunctionRecipe",),
+            "model_folders": ("find_models",),
             "models": ("Model", "named_models"),
             "object": ("HEMISPHERE", "ObjectView"),
             "room": ("Room",),

@@ -33,7 +33,9 @@ def named_models(paths: Iterable[str | Path]) -> dict[str, Path]:
     first = next((i for i in range(shortest) if len({each[i] for each in parts}) > 1), 0)
     last = next((i for i in range(shortest) if len({each[-1 - i] for each in parts}) > 1), 0)
     ways = ([each[-1:] for each in parts], [each[first : len(each) - last] for each in parts], parts)
-    joined = (["/".join(each) for each in way] for way in ways)
+    apart = first or shortest - 1  # of what differs in its ending alone, the name says enough
+    with_endings = [(*each[apart:-1], path.name) for each, path in zip(parts, files, strict=True)]
+    joined = (["/".join(each) for each in way] for way in (*ways, with_endings))
     names = next((way for way in joined if all(way) and len(set(way)) == len(way)), [str(path) for path in files])
     if len(set(names)) < len(names):
         raise SetsupError(f"the mesh file {Counter(names).most_common(1)[0][0]} is listed twice; list it once")
