@@ -53,8 +53,8 @@ class FoundModels(NamedTuple):
 def find_models(paths: Iterable[Path | str]) -> FoundModels:
     r"""Search folders, and all folders below them, for mesh files: GLB, glTF, OBJ, OFF, PLY and STL.
 
-    A model is named by its file, without the ending: ``chair``. If files have the same name, all are named by the
-    folders in which they differ: ``a/chair``, ``b/chair``. Names that start with a dot are skipped. Links to files are
+    A model is named by its file, without the ending: ``chair``. If files have the same name, all are named by the part
+    of their paths in which they differ: ``a/chair``, ``b/chair``, ``b/cup``. Names that start with a dot are skipped. Links to files are
     followed; links to folders are not, and are listed.
 
     Parameters
@@ -75,12 +75,12 @@ def find_models(paths: Iterable[Path | str]) -> FoundModels:
     --------
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
-    >>> for name in ("red/cup.obj", "blue/cup.obj", "hat.fbx"):
+    >>> for name in ("red/cup.obj", "blue/cup.obj", "blue/jar.obj", "hat.fbx"):
     ...     (folder / name).parent.mkdir(exist_ok=True)
     ...     _ = (folder / name).write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
     >>> found = find_models([folder])
     >>> list(found.models), found.left_out[0].path.name
-    (['blue/cup', 'red/cup'], 'hat.fbx')
+    (['blue/cup', 'blue/jar', 'red/cup'], 'hat.fbx')
 
     """
     if isinstance(paths, str | Path):
