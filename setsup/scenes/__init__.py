@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from setsup.scenes.frame import Frame, Renderer
     from setsup.scenes.meshes.importing import load_mesh, mesh_from_trimesh
     from setsup.scenes.meshes.mesh import Material, Mesh
+    from setsup.scenes.motion import Keyframes, Path, Velocity, moved
     from setsup.scenes.rays import Rays
     from setsup.scenes.recipe import Recipe
     from setsup.scenes.renderers import RendererState, renderer, renderer_states
@@ -22,10 +23,12 @@ __all__ = [
     "Camera",
     "Directional",
     "Frame",
+    "Keyframes",
     "Lamp",
     "Light",
     "Material",
     "Mesh",
+    "Path",
     "Placement",
     "Rays",
     "Recipe",
@@ -33,10 +36,12 @@ __all__ = [
     "RendererState",
     "Scene",
     "Triangles",
+    "Velocity",
     "check_size",
     "load_mesh",
     "load_scene",
     "mesh_from_trimesh",
+    "moved",
     "renderer",
     "renderer_states",
     "save_scene",
@@ -50,6 +55,7 @@ if not TYPE_CHECKING:
             "frame": ("Frame", "Renderer"),
             "meshes.importing": ("load_mesh", "mesh_from_trimesh"),
             "meshes.mesh": ("Material", "Mesh"),
+            "motion": ("Keyframes", "Path", "Velocity", "moved"),
             "rays": ("Rays",),
             "recipe": ("Recipe",),
             "renderers": ("RendererState", "renderer", "renderer_states"),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Reals
 
-__all__ = ["length", "product", "sin_cos"]
+__all__ = ["angle", "length", "product", "sin_cos"]
 
 
 _HALF_TURN_HIGH, _HALF_TURN_LOW = 1.57079632673412561417, 6.07710050650619224932e-11  # of π/2: 33 bits, and the others
@@ -49,6 +49,33 @@ def sin_cos(angle: npt.ArrayLike) -> tuple[Reals, Reals]:
     odd, negative = which % 2 == 1, which >= 2
     turned = np.where(odd, cosine, sine), np.where(odd, -sine, cosine)
     return np.where(negative, -turned[0], turned[0]), np.where(negative, -turned[1], turned[1])
+
+
+def angle(sine: npt.ArrayLike, cosine: npt.ArrayLike) -> Reals:
+    """Angle of 0 … π of a direction in the upper half plane, to about one unit in the last place.
+
+    `sine, cosine` arrays of float, of one length each that need not be 1; `sine` is not negative; returns radians, 0 for
+    no length.
+
+    Examples
+    --------
+    >>> angle([0, 3, 2], [1, 0, -2]).tolist()
+    [0.0, 1.5707963267948966, 2.356194490192345]
+
+    """
+    y, x = np.broadcast_arrays(np.asarray(sine, np.float64), np.asarray(cosine, np.float64))
+    far = np.sqrt(y * y + x * x)
+    y, x = y / np.where(far > 0, far, 1.0), np.where(far > 0, x / np.where(far > 0, far, 1.0), 1.0)
+    steep = y > np.abs(x)
+    ratio = np.where(steep, np.abs(x), y) / np.maximum(np.maximum(y, np.abs(x)), 0.5)
+    # within 0.004 [S. Rajan et al., IEEE Signal Processing Magazine 23(3), 2006]; each step cubes the error
+    found = ratio * (np.pi / 4 + 0.273 * (1 - ratio))
+    found = np.where(steep, np.pi / 2 - found, found)
+    found = np.where(x < 0, np.pi - found, found)
+    for _ in range(3):
+        sines, cosines = sin_cos(found)
+        found = found + (y * cosines - x * sines)
+    return found
 
 
 def product(rows: npt.ArrayLike, matrix: npt.ArrayLike) -> Reals:

@@ -251,12 +251,14 @@ class Triangles:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Return the content of the page.
+    """Placements of meshes, lights and a background.
+
+    A scene is immutable. What renderers and rays build for it is kept as long as the scene object.
 
     Parameters
     ----------
     placements : tuple of Placement
-        May be empty.
+        Placed meshes; may be empty.
     lights : tuple of Light
         :data:`STUDIO` by default; with none at all it is dark.
     background : 3 ints or None

@@ -1,0 +1,411 @@
+"""Rigid motions: where a placement or a camera is at any time, and scenes whose placements move.
+
+A motion has a method ``pose(time)``, the rotation and translation of a placement at a time in seconds, or at many. A
+moving scene is a function of time that returns a :class:`~setsup.scenes.Scene`: at every time, it has the same
+placements in the same order, with the same meshes and scales, so a triangle has one number at all times, and a point on
+it is carried from one time to another by two poses. :func:`moved` makes such a scene.
+
+Results are the same on every machine, to the last bit: see :mod:`setsup.scenes.portable`.
+
+References
+----------
+.. [1] K. Shoemake, "Animating rotation with quaternion curves", SIGGRAPH 1985: interpolation at a constant rate.
+.. [2] R. M. Murray, Z. Li, S. S. Sastry, "A Mathematical Introduction to Robotic Manipulation", 1994, section 2.2:
+   rotations as exponentials, by Rodrigues' formula.
+
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.arrays import Reals
+from setsup.checks import check_array, check_boolean, check_integer
+from setsup.errors import SetsupError
+from setsup.scenes.checks import check_numbers, check_rotation
+from setsup.scenes.portable import angle, length, product, sin_cos
+from setsup.scenes.scene import Scene
+
+__all__ = ["Keyframes", "Motion", "Path", "Pose", "Velocity", "moved", "same_things"]
+
+
+class Pose(NamedTuple):
+    """Rotation and translation of a placement, at one time or at many.
+
+    Attributes
+    ----------
+    rotation : (..., 3, 3) float64
+        From the frame of the mesh to the world.
+    translation : (..., 3) float64, metres
+        Where the origin of the mesh is.
+
+    """
+
+    rotation: Reals
+    translation: Reals
+
+
+@runtime_checkable
+class Motion(Protocol):
+    """Anything with a pose at every time."""
+
+    def pose(self, time: npt.ArrayLike) -> Pose:
+        """Pose at a time, or at an array of times (...), in seconds."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Keyframes:
+    """Poses at some times, and interpolation between them.
+
+    Between two keyframes, the rotation turns at a constant rate about one axis, the shorter way round (slerp [1]_), and
+    the translation is linear. Before the first and after the last keyframe, the pose is that of the keyframe.
+
+    Parameters
+    ----------
+    times : (n,) float, seconds
+        Increasing, at least one.
+    rotations : (n, 3, 3) float
+        Rotations. Half a turn between two keyframes is ambiguous: add a keyframe between them.
+    translations : (n, 3) float, metres
+        Translations.
+
+    Raises
+    ------
+    SetsupError
+        If shapes differ, a number is not finite, times do not increase, or a matrix is not a rotation.
+
+    References
+    ----------
+    .. [1] K. Shoemake, "Animating rotation with quaternion curves", SIGGRAPH 1985.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> quarter = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
+    >>> motion = Keyframes([0, 2], [np.eye(3), quarter], [[0, 0, 0], [4, 0, 0]])
+    >>> pose = motion.pose(1)
+    >>> pose.rotation.round(3).tolist(), pose.translation.tolist()
+    ([[0.707, -0.707, 0.0], [0.707, 0.707, 0.0], [0.0, 0.0, 1.0]], [2.0, 0.0, 0.0])
+
+    """
+
+    times: Reals
+    rotations: Reals
+    translations: Reals
+
+    def __post_init__(self) -> None:
+        """Check the numbers; arrays are kept read-only."""
+        times = _times_of(self.times, "times of keyframes")
+        object.__setattr__(self, "times", times)
+        count = len(times)
+        rotations = check_numbers(self.rotations, (count, 3, 3), "rotations of keyframes")
+        for number, rotation in enumerate(rotations):
+            check_rotation(rotation, f"rotation {number} of keyframes")
+        object.__setattr__(self, "rotations", rotations)
+        object.__setattr__(
+            self, "translations", check_numbers(self.translations, (count, 3), "translations of keyframes")
+        )
+        # from each rotation to the next, about axes of the mesh
+        turns = _rotation_vector(_product(np.swapaxes(rotations[:-1], 1, 2), rotations[1:]))
+        object.__setattr__(self, "_turns", turns)
+
+    def pose(self, time: npt.ArrayLike) -> Pose:
+        """Pose at times.
+
+        Parameters
+        ----------
+        time : float or (...) float, seconds
+
+        Returns
+        -------
+        Pose
+            Rotation (..., 3, 3) and translation (..., 3).
+
+        """
+        at, share = _legs(self.times, _checked(time))
+        if len(self.times) == 1:
+            return Pose(self.rotations[at], self.translations[at])
+        turns: Reals = self.__dict__["_turns"]
+        rotation = _product(self.rotations[at], _turned(share[..., None] * turns[at]))
+        translation = _between(self.translations, at, share)
+        return Pose(np.where(share[..., None, None] == 1, self.rotations[at + 1], rotation), translation)
+
+
+@dataclass(frozen=True, eq=False)
+class Velocity:
+    """Constant linear and angular velocity.
+
+    At time t, a point at x relative to the centre has turned to exp(t [ω]ₓ) x, and the centre has moved by t v.
+
+    Parameters
+    ----------
+    rotation : (3, 3) float
+        Rotation at time 0; none by default.
+    translation : (3,) float, metres
+        Translation at time 0.
+    linear : (3,) float, m/s
+        Velocity v of the centre.
+    angular : (3,) float, rad/s
+        Angular velocity ω, about axes of the world.
+    centre : (3,) float, metres, optional
+        The point in the world about which it turns, at time 0; by default the origin of the mesh.
+
+    Raises
+    ------
+    SetsupError
+        If a number is not finite, or the matrix is not a rotation.
+
+    Examples
+    --------
+    >>> import math
+    >>> motion = Velocity(translation=(1, 0, 0), linear=(0, 0, 3), angular=(0, 0, math.pi / 2), centre=(0, 0, 0))
+    >>> motion.pose([0, 1]).translation.round(9).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 3.0]]
+
+    """
+
+    rotation: Reals = field(default_factory=lambda: np.eye(3))
+    translation: Reals = field(default_factory=lambda: np.zeros(3))
+    linear: Reals = field(default_factory=lambda: np.zeros(3))
+    angular: Reals = field(default_factory=lambda: np.zeros(3))
+    centre: Reals | None = None
+
+    def __post_init__(self) -> None:
+        """Check the numbers; arrays are kept read-only."""
+        object.__setattr__(self, "rotation", check_rotation(self.rotation, "rotation of a motion"))
+        for name in ("translation", "linear", "angular", "centre"):
+            value = self.translation if getattr(self, name) is None else getattr(self, name)
+            object.__setattr__(self, name, check_numbers(value, (3,), f"{name} of a motion"))
+
+    def pose(self, time: npt.ArrayLike) -> Pose:
+        """Pose at times; see :meth:`Keyframes.pose`."""
+        at = _checked(time)[..., None]
+        turned = _turned(at * self.angular)
+        centre = self.translation if self.centre is None else self.centre
+        arm = product(turned, self.translation - centre)
+        return Pose(product(turned, self.rotation), centre + at * self.linear + arm)
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """A way through points, smooth or straight, while turning at a constant rate.
+
+    A smooth path is a cubic Hermite spline through all points, whose velocity at a point is that from the point before
+    to the point after it (as in Catmull-Rom splines); otherwise the points are joined by straight lines. Before the
+    first and after the last point, the place is that of the point. The rotation is as that of :class:`Velocity`, at all
+    times.
+
+    Parameters
+    ----------
+    times : (n,) float, seconds
+        Times at which the points are passed; increasing, at least one.
+    points : (n, 3) float, metres
+        Points in the world that the origin of the mesh passes.
+    rotation : (3, 3) float
+        Rotation at time 0; none by default.
+    angular : (3,) float, rad/s
+        Angular velocity, about axes of the world.
+    smooth : bool
+        Whether the path is a spline.
+
+    Raises
+    ------
+    SetsupError
+        If shapes differ, a number is not finite, times do not increase, or the matrix is not a rotation.
+
+    Examples
+    --------
+    >>> corner = [0, 1, 2], [[0, 0, 0], [1, 0, 0], [1, 1, 0]]
+    >>> Path(*corner, smooth=False).pose(0.5).translation.tolist(), Path(*corner).pose(0.5).translation.tolist()
+    ([0.5, 0.0, 0.0], [0.5625, -0.0625, 0.0])
+
+    """
+
+    times: Reals
+    points: Reals
+    rotation: Reals = field(default_factory=lambda: np.eye(3))
+    angular: Reals = field(default_factory=lambda: np.zeros(3))
+    smooth: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the numbers; arrays are kept read-only."""
+        object.__setattr__(self, "times", _times_of(self.times, "times of a path"))
+        object.__setattr__(self, "points", check_numbers(self.points, (len(self.times), 3), "points of a path"))
+        object.__setattr__(self, "rotation", check_rotation(self.rotation, "rotation of a path"))
+        object.__setattr__(self, "angular", check_numbers(self.angular, (3,), "angular velocity of a path"))
+        object.__setattr__(self, "smooth", check_boolean(self.smooth, "smooth", SetsupError))
+
+    def pose(self, time: npt.ArrayLike) -> Pose:
+        """Pose at times; see :meth:`Keyframes.pose`."""
+        seconds = _checked(time)
+        rotation = product(_turned(seconds[..., None] * self.angular), self.rotation)
+        at, share = _legs(self.times, seconds)
+        if len(self.times) == 1:
+            return Pose(rotation, self.points[at])
+        straight = _between(self.points, at, share)
+        if not self.smooth:
+            return Pose(rotation, straight)
+        span = (self.times[at + 1] - self.times[at])[..., None]
+        along = self.points[at + 1] - self.points[at]
+        speeds = self._speeds()
+        # the cubic differs from the straight line by how velocities at both ends differ from that along it
+        here, there = share[..., None], 1 - share[..., None]
+        bend = there * (span * speeds[at] - along) - here * (span * speeds[at + 1] - along)
+        return Pose(rotation, straight + here * there * bend)
+
+    def _speeds(self) -> Reals:
+        """Velocities at the points, (n, 3)."""
+        before, after = np.arange(len(self.times)) - 1, np.arange(len(self.times)) + 1
+        before[0], after[-1] = 0, len(self.times) - 1
+        return np.asarray(
+            (self.points[after] - self.points[before]) / (self.times[after] - self.times[before])[:, None]
+        )
+
+
+def moved(scene: Scene, motions: Mapping[int, Motion], time: float) -> Scene:
+    """Scene at a time: some placements moved, all others as they are.
+
+    Parameters
+    ----------
+    scene : Scene
+        Things, lights and background.
+    motions : mapping of int to Motion
+        Motions by the number of the placement.
+    time : float, seconds
+        Time.
+
+    Returns
+    -------
+    Scene
+        With the same meshes, scales, names, lights and background.
+
+    Raises
+    ------
+    SetsupError
+        If there is no such placement, or the time is not a number.
+
+    Examples
+    --------
+    >>> from setsup.scenes import Placement
+    >>> from setsup.scenes.meshes.primitives import box
+    >>> scene = Scene((Placement(box((1, 1, 1))), Placement(box((1, 1, 1)), name="moving")))
+    >>> later = moved(scene, {1: Velocity(linear=(0, 2, 0))}, 0.5)
+    >>> later.placements[1].translation.tolist(), later.placements[0] is scene.placements[0], same_things(scene, later)
+    ([0.0, 1.0, 0.0], True, True)
+
+    """
+    placements = list(scene.placements)
+    for number, motion in motions.items():
+        at = check_integer(number, "number of a placement that moves", SetsupError, 0, len(placements) - 1)
+        pose = motion.pose(time)
+        placements[at] = replace(placements[at], rotation=pose.rotation, translation=pose.translation)
+    return replace(scene, placements=tuple(placements))
+
+
+def same_things(one: Scene, two: Scene) -> bool:
+    """Whether two scenes are one scene at two times: equal meshes, scales, names and instances, in one order.
+
+    Parameters
+    ----------
+    one, two : Scene
+        Scenes; lights and backgrounds do not count.
+
+    Examples
+    --------
+    >>> same_things(Scene(), Scene(background=None))
+    True
+
+    """
+    if one is two:
+        return True
+    return len(one.placements) == len(two.placements) and all(
+        first is second
+        or (
+            (first.mesh is second.mesh or first.mesh.digest == second.mesh.digest)
+            and bool((first.scale == second.scale).all())
+            and (first.name, first.instance) == (second.name, second.instance)
+        )
+        for first, second in zip(one.placements, two.placements, strict=True)
+    )
+
+
+def _times_of(values: npt.ArrayLike, what: str) -> Reals:
+    """Increasing times, (n,), read-only."""
+    given = check_array(values, what, SetsupError, np.float64)
+    times = check_numbers(given, (given.size,), what)
+    if not len(times) or (np.diff(times) <= 0).any():
+        raise SetsupError(f"{what} must be one or more increasing numbers, not {times.tolist()}")
+    return times
+
+
+def _checked(time: npt.ArrayLike) -> Reals:
+    seconds = check_array(time, "time", SetsupError, np.float64)
+    if not np.isfinite(seconds).all():
+        raise SetsupError("times must be finite numbers of seconds")
+    return seconds
+
+
+def _legs(times: Reals, at: Reals) -> tuple[npt.NDArray[np.int64], Reals]:
+    """For each time, the number of the last keyframe before it, and the share of the way to the next, 0 … 1."""
+    if len(times) == 1:
+        return np.zeros(at.shape, np.int64), np.zeros(at.shape)
+    leg = np.clip(np.searchsorted(times, at, side="right") - 1, 0, len(times) - 2)
+    return leg, np.clip((at - times[leg]) / (times[leg + 1] - times[leg]), 0.0, 1.0)
+
+
+def _between(points: Reals, at: npt.NDArray[np.int64], share: Reals) -> Reals:
+    """Points on straight lines, which end exactly where the next begins."""
+    part = share[..., None]
+    return np.where(part == 1, points[at + 1], points[at] + part * (points[at + 1] - points[at]))
+
+
+def _product(left: Reals, right: Reals) -> Reals:
+    """Products of matrices (..., 3, 3), one by one."""
+    total = left[..., :, 0, None] * right[..., None, 0, :]
+    for inner in (1, 2):
+        total = total + left[..., :, inner, None] * right[..., None, inner, :]
+    return total
+
+
+def _turned(vectors: Reals) -> Reals:
+    """Rotations about vectors (..., 3) by their lengths in radians, (..., 3, 3)."""
+    turn = length(vectors)
+    axis = vectors / np.where(turn > 0, turn, 1.0)[..., None]
+    sine, _ = sin_cos(turn)
+    half, _ = sin_cos(0.5 * turn)
+    versed = 2 * half * half  # 1 − cos, without its cancellation
+    x, y, z = (axis[..., number] for number in range(3))
+    result = np.empty((*vectors.shape, 3))
+    for row, first in enumerate((x, y, z)):
+        for column, second in enumerate((x, y, z)):
+            result[..., row, column] = versed * first * second
+    for diagonal, (first, second) in enumerate(((y, z), (x, z), (x, y))):
+        result[..., diagonal, diagonal] = 1 - versed * (first * first + second * second)
+    for row, column, part in ((2, 1, x), (0, 2, y), (1, 0, z)):
+        result[..., row, column] += sine * part
+        result[..., column, row] -= sine * part
+    return result
+
+
+def _rotation_vector(rotations: Reals) -> Reals:
+    """Vectors (..., 3) about which rotations (..., 3, 3) turn by their lengths, of at most half a turn."""
+    r = rotations
+    trace = r[..., 0, 0] + r[..., 1, 1] + r[..., 2, 2]
+    # four times each part of the quaternion (w, x, y, z) times each other; the row of the largest part is used
+    rows = np.empty((*trace.shape, 4, 4))
+    rows[..., 0, 0] = 1 + trace
+    for one in range(3):
+        two, three = (one + 1) % 3, (one + 2) % 3
+        rows[..., 1 + one, 1 + one] = 1 + 2 * r[..., one, one] - trace
+        rows[..., 0, 1 + one] = rows[..., 1 + one, 0] = r[..., three, two] - r[..., two, three]
+        rows[..., 1 + one, 1 + two] = rows[..., 1 + two, 1 + one] = r[..., one, two] + r[..., two, one]
+    largest = np.diagonal(rows, axis1=-2, axis2=-1).argmax(axis=-1)
+    parts = np.take_along_axis(rows, largest[..., None, None], axis=-2)[..., 0, :]
+    parts = parts / length(parts)[..., None]
+    parts = np.where(parts[..., :1] < 0, -parts, parts)
+    sine = length(parts[..., 1:])
+    return np.asarray(parts[..., 1:] * (2 * angle(sine, parts[..., 0]) / np.where(sine > 0, sine, 1.0))[..., None])
