@@ -2,8 +2,9 @@
 
 The ray through a pixel of view 1 meets a point X. X is projected to view 2, and is visible there when the ray from
 camera 2 towards it, ``C₂ + t (X − C₂)``, meets nothing before t = 1 − 10⁻⁴, and both cameras see the same side of the
-surface. No depth image is read, and no tolerance on depth is needed: all of it is decided in float64 on the triangles
-(see :mod:`setsup.correspondence.spatial_rays`).
+surface. Where things have moved between the views, X is carried with the thing that it is a point of. No depth image is
+read, and no tolerance on depth is needed: all of it is decided in float64 on the triangles (see
+:mod:`setsup.correspondence.spatial_rays`).
 
 References
 ----------
@@ -21,17 +22,8 @@ import numpy.typing as npt
 from setsup import random
 from setsup.arrays import Reals
 from setsup.checks import check_arguments, check_number
-from setsup.correspondence import planar
-from setsup.correspondence.pixel_pairs import (
-    NO_SURFACE,
-    OCCLUDED,
-    OUTSIDE,
-    VISIBLE,
-    PixelPairs,
-    check_key,
-    check_pixels,
-)
-from setsup.correspondence.spatial_rays import exact_rays
+from setsup.correspondence.pixel_pairs import PixelPairs, check_key, check_pixels
+from setsup.correspondence.spatial_tracing import trace
 from setsup.errors import DataError, SetsupError
 from setsup.scenes.camera import Camera
 from setsup.scenes.rays import Rays
@@ -49,6 +41,7 @@ def spatial(
     fraction: float | None = None,
     key: int | np.uint64 | None = None,
     both_sides: bool = False,
+    scene2: Scene | Rays | None = None,
 ) -> PixelPairs:
     """Partners in view 2 of pixels of view 1.
 
@@ -73,12 +66,14 @@ def spatial(
     Returns
     -------
     PixelPairs
-        One per pixel, in the order of the pixels. Two views without overlap have no visible pair; this is no error.
+        One per pixel, in the order of the pixels; points in the world are those of ``scene``. Two views without overlap
+        have no visible pair; this is no error.
 
     Raises
     ------
     SetsupError
-        When pixels are not finite (n, 2) numbers, both pixels and a fraction are given, or a fraction without a key.
+        When pixels are not finite (n, 2) numbers, both pixels and a fraction are given, or a fraction without a key; or
+        the two scenes have different things in them.
 
     Notes
     -----
@@ -101,27 +96,13 @@ def spatial(
     """
     check_arguments(spatial, locals(), DataError)
     at = _pixels(camera1, pixels, fraction, key)
-    rays = exact_rays(scene.scene if isinstance(scene, Rays) else scene)
-    ways = camera1.rays(at)
-    centre1, centre2 = camera1.centre, camera2.centre
-    surfaces = rays.first(centre1, ways)
-    xyz = np.empty((len(at), 3))
-    for axis in range(3):  # column by column, which is several times as fast as rows of three
-        np.multiply(ways[:, axis], surfaces.reach, out=xyz[:, axis])
-        xyz[:, axis] += centre1[axis]
-    points2, _ = camera2.project(xyz)
-    status = np.where(surfaces.triangle >= 0, OUTSIDE, NO_SURFACE)
-    there = np.flatnonzero(planar.inside(points2, camera2.height, camera2.width))
-    back = xyz.take(there, axis=0)
-    for axis in range(3):
-        back[:, axis] -= centre2[axis]
-    planes = surfaces.planes.take(there, axis=0)
-    free = rays.free(centre2, back, planes)
-    if not both_sides:
-        free &= rays.same_side(centre1, centre2, back, planes)
-    status[there] = np.where(free, VISIBLE, OCCLUDED)
-    instance = rays.instance.take(surfaces.triangle, mode="wrap")
-    return PixelPairs(at, points2, xyz, instance, status)
+    traced = trace(_scene(scene), camera1, at)
+    points2, status = traced.seen(None if scene2 is None else _scene(scene2), camera2, both_sides=both_sides)
+    return PixelPairs(at, points2, traced.xyz, traced.instance, status)
+
+
+def _scene(given: Scene | Rays) -> Scene:
+    return given.scene if isinstance(given, Rays) else given
 
 
 def drawn_pixels(height: int, width: int, fraction: float, key: int | np.uint64) -> Reals:

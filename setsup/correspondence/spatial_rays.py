@@ -195,16 +195,23 @@ class ExactRays:
             is_free[left] = self._pierced.first(start, ways[left], np.full(len(left), 1 - MARGIN))[0] < 0
         return is_free
 
-    def same_side(self, origin1: Reals, origin2: Reals, ways2: Reals, planes: Reals) -> Bools:
-        """Whether two origins are on the same side of the planes on which points lie.
+    def same_side(self, sides: Reals, origin: Reals, ways: Reals, planes: Reals) -> Bools:
+        """Whether an origin is on some sides of the planes on which points lie; see :meth:`sides`.
 
-        `origin1, origin2` (3,) float64, metres; `ways2` (n, 3) float64, metres; `planes` (n, 4) float64; returns (n,)
-        bool.
+        `sides` (n,) float64; `origin` (3,) float64, metres; `ways` (n, 3) float64, metres, from there to the points;
+        `planes` (n, 4) float64; returns (n,) bool.
         """
-        if self._empty or not len(ways2):
-            return np.ones(len(ways2), bool)
-        sides = np.sign(self._above(origin1, planes)) * self._above(origin2, planes)
-        return np.asarray(sides > _EDGE_ON * np.sqrt(dot(ways2, ways2)))
+        if self._empty or not len(ways):
+            return np.ones(len(ways), bool)
+        return np.asarray(sides * self._above(origin, planes) > _EDGE_ON * np.sqrt(dot(ways, ways)))
+
+    def sides(self, origin: Reals, planes: Reals) -> Reals:
+        """On which side of planes an origin is: 1, −1, or 0 in the plane; (n,)."""
+        return np.zeros(len(planes)) if self._empty else np.sign(self._above(origin, planes))
+
+    def planes(self, triangle: Numbers) -> Reals:
+        """Planes of triangles, (n, 4), as in :class:`Surfaces`; NaN for −1."""
+        return np.full((len(triangle), 4), np.nan) if self._empty else self._planes.take(triangle, axis=0, mode="wrap")
 
     def turned_towards(self, origin: Reals, planes: Reals) -> Reals:
         """Planes, (n, 4), with their normals on the side of an origin; zeros where it lies in them."""

@@ -54,8 +54,8 @@ def sin_cos(angle: npt.ArrayLike) -> tuple[Reals, Reals]:
 def angle(sine: npt.ArrayLike, cosine: npt.ArrayLike) -> Reals:
     """Angle of 0 … π of a direction in the upper half plane, to about one unit in the last place.
 
-    `sine, cosine` arrays of float, of one length each that need not be 1; `sine` is not negative; returns radians, 0 for
-    no length.
+    `sine, cosine` arrays of float, as of one length each that need not be 1; `sine` is not negative; returns radians,
+    0 for no length.
 
     Examples
     --------

@@ -1,5 +1,6 @@
-"""Rooms with objects, seen by pairs of cameras: `recipe` first, and each of its steps in a module of its own."""
+"""Rooms with objects in them, and cameras that look at them."""
 
+from setsup.scenes.recipes.room.frames import RoomFrames
 from setsup.scenes.recipes.room.recipe import Room
 
-__all__ = ["Room"]
+__all__ = ["Room", "RoomFrames"]

@@ -47,7 +47,7 @@ from setsup.scenes.recipes.values import LARGEST, number
 from setsup.scenes.scene import Placement, Scene
 from setsup.scenes.units import check_size
 
-__all__ = ["Room", "euler", "placed_objects", "spread_positions"]
+__all__ = ["BuiltRoom", "Room", "check_objects", "euler", "look_at", "placed_objects", "spread_positions"]
 
 
 _FOCAL, _HEIGHT = 500.0, 480  # pixels, of the paper's pictures
@@ -181,7 +181,7 @@ class Room:
             When a mesh cannot be loaded or has no floor, a room has no free position, or an object is larger than it.
 
         """
-        return self._built(values).scene
+        return self.built(values).scene
 
     def camera(self, values: Mapping[str, Any], scene: Scene) -> Camera:
         """Place a camera of a pair; see :meth:`setsup.scenes.Recipe.camera`.
@@ -195,9 +195,7 @@ class Room:
 
         """
         pair, side = self.camera_pair(values), self._level(values, "side", 2)
-        height, width = self.size
-        focal = _FOCAL * height / _HEIGHT
-        return Camera.look_at(pair.eyes[side], pair.targets[side], height=height, width=width, focal_length=focal)
+        return look_at(pair.eyes[side], pair.targets[side], self.size)
 
     def camera_pair(self, values: Mapping[str, Any]) -> CameraPair:
         """Where the two cameras of a pair stand and look, and how often bounds were relaxed; raises as :meth:`camera`.
@@ -208,19 +206,19 @@ class Room:
             Room and pair, at least.
 
         """
-        built, pair = self._built(values), self._level(values, "pair", self.pairs)
+        built, pair = self.built(values), self._level(values, "pair", self.pairs)
         candidate = self._level(values, "candidate", _MOST) if "candidate" in values else 0
         cameras = built.pairs.get((pair, candidate))
         if cameras is None:
             key = fold(fold(stream_key(self.seed, "room cameras"), built.number), pair)
             if candidate:
                 key = fold(fold(fold(stream_key(self.seed, "room candidates"), built.number), pair), candidate)
-            cameras = built.pairs[pair, candidate] = camera_pair(built.rays, built.space, built.objects, key)
+            cameras = built.pairs[pair, candidate] = camera_pair(built.surfaces.rays, built.space, built.objects, key)
         return cameras
 
     def light_mode(self, values: Mapping[str, Any]) -> str:
         """The lighting of a room: one of :data:`.lights.MODES`."""
-        return self._built(values).mode
+        return self.built(values).mode
 
     def _level(self, values: Mapping[str, Any], name: str, levels: int) -> int:
         level = number(values, name)
@@ -228,13 +226,14 @@ class Room:
             raise FactorError(f"{name} must be an integer from 0 to {levels - 1}, not {values[name]!r}")
         return int(level)
 
-    def _built(self, values: Mapping[str, Any]) -> "_Built":
+    def built(self, values: Mapping[str, Any]) -> "BuiltRoom":
+        """The room of a row, with what is drawn in it; raises as :meth:`scene`."""
         room = self._level(values, "room", self.rooms)
         # threads may build a room twice, with the same content: so no lock is needed, which a fork might copy locked
-        built: _Built = _kept(self.__dict__["_kept"], ("room", room), lambda: self._build(room))
+        built: BuiltRoom = _kept(self.__dict__["_kept"], ("room", room), lambda: self._build(room))
         return built
 
-    def _build(self, room: int) -> "_Built":
+    def _build(self, room: int) -> "BuiltRoom":
         keys = [fold(stream_key(self.seed, f"room {what}"), room) for what in ("shell", "space", "objects", "lights")]
         if self.meshes is None:
             shell = made_room(keys[0])
@@ -252,7 +251,7 @@ class Room:
             raise DataError(f"{what}: {error}") from error
         mode, lights = room_lights(keys[3], surfaces.rays, space)
         scene = Scene((*shell.placements, *objects), lights, SKY)
-        return _Built(room, scene, objects, surfaces.rays, space, mode, {})
+        return BuiltRoom(room, scene, objects, surfaces, space, mode, {})
 
     def _surfaces(self, name: str) -> Surfaces:
         mesh = loaded((self.meshes or {})[name])
@@ -274,14 +273,7 @@ class Room:
             names[row] for row in randint_below(fold(fold(key, 2), np.arange(len(positions))), len(names)).tolist()
         ]
         meshes = {name: loaded(models[name]) for name in dict.fromkeys(chosen)}
-        largest = float(np.ptp(shell.bounds, axis=0).max())
-        for name, mesh in meshes.items():
-            extent = float(np.linalg.norm(np.ptp(mesh.bounds, axis=0)))
-            if extent * _SCALES[0] > largest:
-                raise DataError(
-                    f"object {name!r} has a diagonal of {extent:.4g} m, which does not fit into its room of "
-                    f"{largest:.3g} m even when scaled by {_SCALES[0]}; use objects with diagonals of about 1 m"
-                )
+        check_objects(meshes, shell)
         return placed_objects(fold(key, 3), positions, [(name, meshes[name]) for name in chosen])
 
     def __getstate__(self) -> dict[str, Any]:
@@ -290,16 +282,34 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class _Built:
+class BuiltRoom:
     """A room, with what its cameras need."""
 
     number: int
     scene: Scene
     objects: tuple[Placement, ...]
-    rays: Rays
+    surfaces: Surfaces
     space: Space
     mode: str
     pairs: dict[tuple[int, int], CameraPair]
+
+
+def look_at(eye: Reals, target: Reals, size: tuple[int, int]) -> Camera:
+    """A camera with the field of view of the paper's."""
+    height, width = size
+    return Camera.look_at(eye, target, height=height, width=width, focal_length=_FOCAL * height / _HEIGHT)
+
+
+def check_objects(meshes: Mapping[str, Mesh], shell: Scene) -> None:
+    """Refuse objects that are larger than their room."""
+    largest = float(np.ptp(shell.bounds, axis=0).max())
+    for name, mesh in meshes.items():
+        extent = float(np.linalg.norm(np.ptp(mesh.bounds, axis=0)))
+        if extent * _SCALES[0] > largest:
+            raise DataError(
+                f"object {name!r} has a diagonal of {extent:.4g} m, which does not fit into its room of "
+                f"{largest:.3g} m even when scaled by {_SCALES[0]}; use objects with diagonals of about 1 m"
+            )
 
 
 def _wrong_count(count: object) -> SetsupError:
