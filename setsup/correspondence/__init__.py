@@ -1,5 +1,6 @@
 """Which pixel of one image is which pixel of another."""
 
+from setsup.correspondence.flow import flow, scene_flow, scene_tracks
 from setsup.correspondence.from_depth import from_depth, recorded_camera
 from setsup.correspondence.from_tracks import from_tracks
 from setsup.correspondence.homographies import planar_pairs
@@ -12,6 +13,7 @@ from setsup.correspondence.photographs import Photographs, open_photographs
 from setsup.correspondence.pixel_pairs import PixelPairs, Status
 from setsup.correspondence.pixel_partners import Partners, partners
 from setsup.correspondence.planar import carried, inside
+from setsup.correspondence.rendered_frames import RenderedFrames
 from setsup.correspondence.rendered_pairs import RenderedPairs, pair_table
 from setsup.correspondence.spatial import spatial
 from setsup.correspondence.view_pairs import DescriptorPairs, descriptor_pairs, view_pairs
@@ -25,11 +27,13 @@ __all__ = [
     "Photographs",
     "PixelPairSampler",
     "PixelPairs",
+    "RenderedFrames",
     "RenderedPairs",
     "Status",
     "affine_pairs",
     "carried",
     "descriptor_pairs",
+    "flow",
     "from_depth",
     "from_tracks",
     "inside",
@@ -42,6 +46,8 @@ __all__ = [
     "planar_pairs",
     "recorded",
     "recorded_camera",
+    "scene_flow",
+    "scene_tracks",
     "spatial",
     "stored",
     "tracked",

@@ -24,6 +24,7 @@ from setsup.correspondence.spatial import drawn_pixels, spatial
 from setsup.datasets.images import several_sizes
 from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
+from setsup.scenes.motion import same_things
 
 __all__ = [
     "Match",
@@ -125,17 +126,19 @@ def match_share(
 def traced(
     dataset: Any, row1: int, row2: int, window1: Window, window2: Window, fraction: float, key: int
 ) -> PixelPairs:
-    """Pairs of two rows of a rendered dataset, which share a scene."""
+    """Pairs of two rows of a rendered dataset, which show one scene; things in it may have moved between them."""
     if not hasattr(dataset, "scene"):
         raise SetsupError(f"{dataset.name} has no scenes to trace; omit match= to use its stored partners")
-    scene = dataset.scene(row1)
-    if dataset.scene(row2).digest != scene.digest:
+    scene, other = dataset.scene(row1), dataset.scene(row2)
+    if other.digest == scene.digest:
+        other = None
+    elif not same_things(scene, other):
         raise SetsupError(
             f"rows {row1} and {row2} of {dataset.name} show different scenes; draw them with a PixelPairSampler "
             "or an OverlapSampler"
         )
     camera1, camera2 = (window.camera(dataset, row) for row, window in ((row1, window1), (row2, window2)))
-    return spatial(scene, camera1, camera2, fraction=fraction, key=key)
+    return spatial(scene, camera1, camera2, fraction=fraction, key=key, scene2=other)
 
 
 def given(
@@ -204,6 +207,7 @@ def recorded(
 
     For other tolerances, pass ``match=functools.partial(recorded, tolerance=0.02)``.
     """
+    _check_still(dataset, row1, row2)
     (depth1, camera1), (depth2, camera2) = (read_frame(dataset, row) for row in (row1, row2))
     pixels = drawn_pixels(window1.height, window1.width, fraction, key) + window1[:2]
     instances: Any = dataset.fetch(row1, ["instances"])["instances"] if "instances" in dataset.modalities else None
@@ -211,6 +215,18 @@ def recorded(
         depth1, depth2, camera1, camera2, pixels, tolerance=tolerance, absolute=absolute, instances1=instances
     )
     return _within(pairs, window1, window2)
+
+
+def _check_still(dataset: Any, row1: int, row2: int) -> None:
+    """Refuse rows of two times: depth does not tell what has moved."""
+    for name in getattr(dataset, "moving", ()):
+        one, two = dataset.factors.codes(name, [row1, row2])
+        if one != two:
+            raise SetsupError(
+                f"things move between rows {row1} and {row2} of {dataset.name}, which differ in {name!r}, so depth "
+                "does not tell where their points are; render pairs of views with `setsup render --matches`, or pass a "
+                "RenderedDataset of the recipe"
+            )
 
 
 def tracked(

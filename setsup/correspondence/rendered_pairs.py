@@ -60,6 +60,8 @@ class RenderedPairs(RenderedDataset):
                 "pair_table"
             )
         for name in recipe.scene_factors:
+            if name in self.moving:
+                continue  # the two views may be of two times
             codes = factors.codes(name).reshape(-1, 2)
             if (codes[:, 0] != codes[:, 1]).any():
                 raise DataError(
@@ -77,13 +79,19 @@ class RenderedPairs(RenderedDataset):
         """The number of the pair."""
         return (PAIR,)
 
+    @property
+    def kept_factors(self) -> tuple[str, ...]:
+        """The number of the pair: its views may show a scene at two times, which stored partners take into account."""
+        return (PAIR,)
+
     def outputs(
         self, row: int, scene: Scene, camera: Camera, frame: Frame, names: Sequence[str]
     ) -> dict[str, npt.NDArray[Any]]:
         """Modalities of a row that was rendered; see :meth:`setsup.rendered.dataset.RenderedDataset.outputs`."""
         arrays = super().outputs(row, scene, camera, frame, [name for name in names if name not in OWN])
         if len(arrays) < len(names):
-            pairs = spatial(scene, camera, self.camera(row ^ 1))
+            other = self.scene(row ^ 1)
+            pairs = spatial(scene, camera, self.camera(row ^ 1), scene2=None if other is scene else other)
             height, width = self.recipe.size
             maps: dict[str, npt.NDArray[Any]] = {
                 "partners": pairs.points2.astype(np.float32).reshape(height, width, 2),

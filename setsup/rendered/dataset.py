@@ -134,9 +134,25 @@ class RenderedDataset(BaseDataset):
         return ()
 
     @property
+    def extra(self) -> tuple[str, ...]:
+        """Names of modalities that a subclass adds; rows have them on request only."""
+        return ()
+
+    @property
     def pair_factors(self) -> tuple[str, ...]:
         """Factors in which two views of one scene agree."""
         return tuple(getattr(self.recipe, "pair_factors", self.recipe.scene_factors))
+
+    @property
+    def kept_factors(self) -> tuple[str, ...]:
+        """Factors in which two rows of a folder agree that show one scene at one time; its ``pair_factors``."""
+        return (*self.pair_factors, *(name for name in self.moving if name not in self.pair_factors))
+
+    @property
+    def moving(self) -> tuple[str, ...]:
+        """Factors with which things move in a scene, such as ``frame``."""
+        shared = getattr(self.recipe, "pair_factors", self.recipe.scene_factors)
+        return tuple(name for name in self.recipe.scene_factors if name not in shared)
 
     @property
     def renderer_name(self) -> str:
@@ -231,7 +247,7 @@ class RenderedDataset(BaseDataset):
 
     def _describe(self, scene: Scene) -> dict[str, Modality]:
         """All modalities that rows can have, of which the first row has a scene."""
-        names = {*OUTPUTS, *OF_ROW, *self.classes, *self.added}
+        names = {*OUTPUTS, *OF_ROW, *self.classes, *self.added, *self.extra}
         lengths = {"image": 3 if scene.background is not None else 4}
         height, width = self.recipe.size
         return {name: describe(name, (height, width), lengths.get(name)) for name in KEPT if name in names}

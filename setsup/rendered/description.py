@@ -28,6 +28,12 @@ _FILES: Mapping[str, str] = {
     "labels.npy": "class of what is shown, a place in the list of classes",
     "pose.npy": "from the camera frame to the world, a (4, 4) matrix: the inverse of (R t; 0 1)",
     "intrinsics.npy": "the same as camera_k",
+    "exact_flow.npy": "(u, v) in pixels: what is shown at (x, y) is at (x + u, y + v) in the next frame, also beyond "
+    "the image; NaN: nothing there, or behind its camera",
+    "exact_flow_back.npy": "as exact_flow, to the frame before",
+    "flow_status.npy": "as status, in the next frame",
+    "flow_back_status.npy": "as status, in the frame before",
+    "scene_flow.npy": "how far the point moves in the world until the next frame, along the axes of this row's camera",
     "camera_k.npy": "intrinsics in pixels, last row 0, 0, 1",
     "camera_rotation.npy": "R, from the world to the camera frame",
     "camera_translation.npy": "t, metres; the camera stands at -R^T t",

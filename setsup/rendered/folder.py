@@ -57,7 +57,9 @@ class RenderedFolder(BaseDataset):
     recipe_key : str
         Digest of the key of the recipe.
     pair_factors : tuple of str
-        Factors in which two views of one scene agree.
+        Factors in which two views of one scene, at one time, agree.
+    moving : tuple of str
+        Factors with which things move in a scene, such as ``frame``.
     left_out : int
         Number of rows that could not be rendered, which ``failed.json`` in the folder lists.
     classes : dict of str to tuple of str
@@ -71,7 +73,7 @@ class RenderedFolder(BaseDataset):
         self.factors = factors
         self.modalities = dict(layout.modalities)
         self.renderer_name, self.pair_factors = layout.renderer, layout.pair_factors
-        self.recipe_key, self.left_out = layout.key, layout.left_out
+        self.recipe_key, self.left_out, self.moving = layout.key, layout.left_out, layout.moving
         self.classes = {LABELS: layout.classes} if layout.classes else {}
         self._layout = layout
         self._maps: dict[str, Array] = {}

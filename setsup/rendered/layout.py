@@ -90,8 +90,13 @@ class Rendering(Protocol):
         ...
 
     @property
-    def pair_factors(self) -> tuple[str, ...]:
-        """Factors that two views of one scene share."""
+    def kept_factors(self) -> tuple[str, ...]:
+        """Factors that two rows of a folder share which show one scene at one time."""
+        ...
+
+    @property
+    def moving(self) -> tuple[str, ...]:
+        """Factors with which things move in a scene."""
         ...
 
     def bound(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -154,7 +159,8 @@ class RowArray:
 class Layout:
     """What a folder holds: equal layouts, equal bytes.
 
-    `size` (height, width); `asked` (rows, fingerprint) or None; `classes` of the labels, where it has some.
+    `size` (height, width); `asked` (rows, fingerprint) or None; `classes` of the labels, where it has some; `moving`
+    factors, with which things move in a scene.
     """
 
     recipe: str
@@ -168,6 +174,7 @@ class Layout:
     setsup: str
     asked: tuple[int, str] | None = None
     classes: tuple[str, ...] = ()
+    moving: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, dataset: Rendering, renderer: str, modalities: Iterable[str]) -> "Layout":
@@ -180,10 +187,11 @@ class Layout:
             size=(int(dataset.recipe.size[0]), int(dataset.recipe.size[1])),
             rows=len(dataset),
             factors=dataset.factors.fingerprint,
-            pair_factors=dataset.pair_factors,
+            pair_factors=dataset.kept_factors,
             modalities={name: dataset.available[name] for name in KEPT if name in names},
             setsup=version("setsup"),
             classes=dataset.classes[LABELS] if LABELS in names else (),
+            moving=dataset.moving,
         )
 
     @cached_property
@@ -229,6 +237,7 @@ class Layout:
             "factors": self.factors,
             **({} if self.asked is None else {"asked": list(self.asked)}),
             "pair_factors": list(self.pair_factors),
+            **({"moving": list(self.moving)} if self.moving else {}),
             "modalities": {name: modality.to_dict() for name, modality in self.modalities.items()},
             **({"classes": list(self.classes)} if self.classes else {}),
             "convention": dict(CONVENTION),
@@ -283,6 +292,7 @@ def read_layout(folder: Path) -> Layout:
         setsup=made,
         asked=fields.get("asked", _asked),
         classes=fields.get("classes", _classes) or (),
+        moving=fields.get("moving", _names) or (),
     )
     for name in ("convention", "files"):  # words for readers; folders of earlier versions have none
         fields.get(name, texts)

@@ -56,6 +56,7 @@ FORMS: Mapping[str, Form] = {
     "flow_status": Form("uint8"),
     "flow_back_status": Form("uint8"),
     POSES: Form("float64", (_ANY, (4,), (4,)), unit="m", pixels=False),
+    "scene_flow": Form("float32", ((3,),), unit="m"),
 }
 """All modalities that a folder may hold, in their order: new ones are appended, since folders keep their bits."""
 

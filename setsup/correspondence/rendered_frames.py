@@ -1,0 +1,151 @@
+"""Rendered frames of moving scenes, with exact flow to the next and the previous frame."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setsup.arrays import Reals
+from setsup.correspondence.flow import displacement, flow_of, scene_tracks
+from setsup.correspondence.spatial_tracing import trace
+from setsup.datasets.dataset import of_row
+from setsup.errors import DataError, SetsupError
+from setsup.factors.table import FactorTable
+from setsup.rendered.dataset import RenderedDataset
+from setsup.rendered.renderer_pool import RowErrors
+from setsup.scenes import Camera, Frame, Recipe, Renderer, Scene
+
+__all__ = ["FLOWS", "FRAME", "RenderedFrames"]
+
+FRAME = "frame"
+"""The factor that numbers frames."""
+
+SCENE_FLOW = "scene_flow"
+
+FLOWS = {"exact_flow": 1, "exact_flow_back": -1, "flow_status": 1, "flow_back_status": -1}
+"""Modalities, and the number of frames to where they lead."""
+
+
+class RenderedFrames(RenderedDataset):
+    """A rendered dataset of a recipe whose scenes move, with flow from each frame to its neighbours.
+
+    The recipe has a scene factor ``frame`` of whole numbers, and gives scenes and cameras also one frame before the
+    first and one after the last, where flow of these frames leads: :class:`setsup.scenes.recipes.RoomFrames`,
+    :class:`setsup.scenes.recipes.ObjectFrames`, or a recipe of your own. All scenes of a video have the same
+    placements, meshes and scales (see :mod:`setsup.scenes.motion`).
+
+    Beside the modalities of :class:`~setsup.rendered.dataset.RenderedDataset`, rows have:
+
+    - ``exact_flow`` (H, W, 2) float32, pixels: from frame t to frame t + 1, u to the right, v down, unclipped; NaN
+      where there is no surface or the point is behind the other camera;
+    - ``flow_status`` (H, W) uint8: a :class:`~setsup.correspondence.Status`, whether frame t + 1 shows the point;
+    - ``exact_flow_back`` and ``flow_back_status``: the same from frame t to frame t − 1;
+    - on request ``scene_flow`` (H, W, 3) float32, metres: see :func:`setsup.correspondence.scene_flow`.
+
+    The flow of TV-L1, ``flow``, has another form: see :class:`setsup.loading.views.FlowViews`.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        A recipe with frames.
+    factors, renderer, cache, modalities
+        As for :class:`~setsup.rendered.dataset.RenderedDataset`.
+
+    Raises
+    ------
+    DataError
+        As for :class:`~setsup.rendered.dataset.RenderedDataset`, and if the recipe has no scene factor ``frame``.
+
+    Examples
+    --------
+    >>> from setsup.scenes.recipes import RoomFrames
+    >>> recipe = RoomFrames(rooms=1, frames=3, moving=1, size=(24, 32))
+    >>> frames = RenderedFrames(recipe, renderer="embree", modalities=["image", "exact_flow", "flow_status"])
+    >>> row = frames.fetch(2)
+    >>> row["exact_flow"].shape, row["exact_flow"].dtype.name, row["flow_status"].shape
+    ((24, 32, 2), 'float32', (24, 32))
+    >>> points, status = frames.tracks(0, [[12, 8], [20, 16]])
+    >>> points.shape, status.shape
+    ((2, 3, 2), (2, 3))
+
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        factors: FactorTable | None = None,
+        renderer: str | Renderer = "auto",
+        cache: Path | str | None = None,
+        modalities: Iterable[str] | None = None,
+    ) -> None:
+        scene_factors = getattr(recipe, "scene_factors", ())
+        if FRAME not in scene_factors:
+            raise DataError(
+                f"a recipe with frames must have the scene factor {FRAME!r}, but {getattr(recipe, 'name', recipe)!r} "
+                f"has {', '.join(scene_factors) or 'none'}; use RoomFrames, ObjectFrames or a recipe of your own"
+            )
+        super().__init__(recipe, factors, renderer, cache, modalities)
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """Names of the modalities of flow."""
+        return tuple(FLOWS)
+
+    @property
+    def extra(self) -> tuple[str, ...]:
+        """Names of modalities that rows have on request only."""
+        return (SCENE_FLOW,)
+
+    def outputs(
+        self, row: int, scene: Scene, camera: Camera, frame: Frame, names: Sequence[str]
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Modalities of a row that was rendered; see :meth:`setsup.rendered.dataset.RenderedDataset.outputs`."""
+        own = {*FLOWS, SCENE_FLOW}.intersection(names)
+        arrays = super().outputs(row, scene, camera, frame, [name for name in names if name not in own])
+        if not own:
+            return arrays
+        traced = trace(scene, camera, camera.pixels())
+        for step, suffix in ((1, ""), (-1, "_back")):
+            both = f"exact_flow{suffix}", f"flow{suffix}_status"
+            if own.intersection(both):
+                arrays |= {name: array for name, array in zip(both, flow_of(traced, *self._at(row, step)), strict=True)}
+        if SCENE_FLOW in own:
+            arrays[SCENE_FLOW] = displacement(traced, self._at(row, 1)[0])
+        return {name: arrays[name] for name in names}
+
+    @of_row
+    def tracks(self, row: int, pixels: npt.ArrayLike) -> tuple[Reals, npt.NDArray[np.uint8]]:
+        """Follow pixels of a row through all frames of its video, 0 … T − 1 as the recipe numbers them.
+
+        Parameters
+        ----------
+        row : int
+            Row of the query frame.
+        pixels : (N, 2) float
+            Pixels (x, y), whole or not.
+
+        Returns
+        -------
+        points : (N, T, 2) float64, pixels
+        status : (N, T) uint8
+            See :func:`setsup.correspondence.scene_tracks`.
+
+        """
+        here = self.values(row)[FRAME]
+        levels = next(factor.levels for factor in self.recipe.factors if factor.name == FRAME)
+        if levels is None or here not in levels:
+            raise SetsupError(f"{self.name}: the factor {FRAME!r} must have levels, which number the frames of a video")
+        frames = [self._at(row, other - here) for other in levels]
+        scenes, cameras = zip(*frames, strict=True)
+        return scene_tracks(scenes, cameras, pixels, levels.index(here))
+
+    def _at(self, row: int, step: int) -> tuple[Scene, Camera]:
+        """Scene and camera some frames after a row."""
+        values = self.values(row)
+        values[FRAME] += step
+        pool = self._here()
+        with pool.lock, RowErrors(self.name, [row]):
+            scene = pool.scene(values)
+            return scene, self._camera(values, scene)
