@@ -110,7 +110,7 @@ class RenderedFrames(RenderedDataset):
         for step, suffix in ((1, ""), (-1, "_back")):
             both = f"exact_flow{suffix}", f"flow{suffix}_status"
             if own.intersection(both):
-                arrays |= {name: array for name, array in zip(both, flow_of(traced, *self._at(row, step)), strict=True)}
+                arrays[both[0]], arrays[both[1]] = flow_of(traced, *self._at(row, step))
         if SCENE_FLOW in own:
             arrays[SCENE_FLOW] = displacement(traced, self._at(row, 1)[0])
         return {name: arrays[name] for name in names}
@@ -148,4 +148,5 @@ class RenderedFrames(RenderedDataset):
         pool = self._here()
         with pool.lock, RowErrors(self.name, [row]):
             scene = pool.scene(values)
-            return scene, self._camera(values, scene)
+            camera = self._camera(values, scene)
+        return scene, camera

@@ -361,13 +361,13 @@ def check_modalities(
 
     `among`: those to choose from, where these are others than the dataset's.
     """
-    known = dataset.modalities if among is None else among
     if modalities is None:
-        return tuple(known)
+        return tuple(dataset.modalities if among is None else among)
     if isinstance(modalities, str):
         raise DataError(f"modalities must be a list of names, such as [{modalities!r}], not the string {modalities!r}")
     names = tuple(dict.fromkeys(check_strings(modalities, "modalities", DataError)))
-    for name in names:
+    for name in names:  # a dataset may be asked for paths alone before it has modalities
+        known = dataset.modalities if among is None else among
         if name not in known and name in getattr(dataset, "available", ()):
             raise DataError(
                 f"{dataset.name} was created without the modality {name!r}; create it with modalities="

@@ -75,7 +75,7 @@ def angle(sine: npt.ArrayLike, cosine: npt.ArrayLike) -> Reals:
     for _ in range(3):
         sines, cosines = sin_cos(found)
         found = found + (y * cosines - x * sines)
-    return found
+    return np.asarray(found)
 
 
 def product(rows: npt.ArrayLike, matrix: npt.ArrayLike) -> Reals:

@@ -13,7 +13,7 @@ import pytest
 
 from setsup.scenes import Camera, Mesh, Placement, Scene
 from setsup.scenes.meshes.primitives import box, capsule, cylinder, sphere
-from setsup.scenes.recipes import ObjectView, Room, Shapes3D
+from setsup.scenes.recipes import ObjectFrames, ObjectView, Room, RoomFrames, Shapes3D
 
 pytest.importorskip("trimesh")
 
@@ -34,6 +34,14 @@ def digests() -> dict[str, str]:
         "room of a mesh": (
             Room(pairs=1, seed=3, meshes={"box": shell}, up=(0, -0.6, 0.8)),
             [{"room": 0, "pair": 0, "side": side} for side in (0, 1)],
+        ),
+        "room frames": (
+            RoomFrames(rooms=2, frames=24, moving=3, seed=3),
+            [{"room": 1, "frame": frame} for frame in (24, 0, 9)],
+        ),
+        "object frames": (
+            ObjectFrames({"ball": sphere(0.3, segments=17)}, axis="any"),
+            [{"model": "ball", "frame": frame} for frame in (24, 0, 9)],
         ),
         "shapes3d": (Shapes3D(), [{**shape, "orientation": float(angle)} for angle in angles]),
         "object": (
