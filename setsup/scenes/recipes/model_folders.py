@@ -54,8 +54,8 @@ def find_models(paths: Iterable[Path | str]) -> FoundModels:
     r"""Search folders, and all folders below them, for mesh files: GLB, glTF, OBJ, OFF, PLY and STL.
 
     A model is named by its file, without the ending: ``chair``. If files have the same name, all are named by the part
-    of their paths in which they differ: ``a/chair``, ``b/chair``, ``b/cup``. Names that start with a dot are skipped. Links to files are
-    followed; links to folders are not, and are listed.
+    of their paths in which they differ: ``a/chair``, ``b/chair``, ``b/cup``. Names that start with a dot are skipped.
+    Links to files are followed; links to folders are not, and are listed.
 
     Parameters
     ----------
