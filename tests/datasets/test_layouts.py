@@ -114,6 +114,17 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture(scope="module")
+def reid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folders of torchreid and fast-reid."""
+    root = tmp_path_factory.mktemp("reid")
+    written("market-1501", root / "market1501")
+    written("msmt17", root / "msmt17", version="V2")
+    (written("vehicleid", root) / "VehicleID_V1.0").rename(root / "vehicleid")
+    (written("veri776", root) / "VeRi").rename(root / "veri")
+    return root
+
+
 LAYOUTS = [
     ("mnist", "torchvision", "", "MNIST", "MNIST/raw"),
     ("affine-mnist", "torchvision", "", "MNIST", "MNIST/raw"),
@@ -134,6 +145,10 @@ LAYOUTS = [
     ("mpi3d-toy", "disentanglement", "", "mpi3d_toy"),
     ("edges2shoes", "scripts", "datasets", "datasets/edges2shoes"),
     ("ut-zap50k", "scripts", "", "zappos"),
+    ("market-1501", "reid", "", "market1501", "market1501/Market-1501-v15.09.15"),
+    ("msmt17", "reid", "", "msmt17", "msmt17/MSMT17_V2"),
+    ("vehicleid", "reid", "", "vehicleid"),
+    ("veri776", "reid", "", "veri"),
     ("pascal3d", "scripts", "", "pascal"),
     ("shapenet", "scripts", "", "ShapeNetCore.v2"),
     ("imagenet-a", "scripts", "", "imagenet-a"),

@@ -40,6 +40,7 @@ LISTS: dict[str, dict[str, str]] = {
     "keypointnet": {"car.json": "", "val.txt": "empty cut twice less large"},
     "mini-imagenet": {"val.csv": "outside"},
     "mnist-m": {"mnist_m_test_labels.txt": "outside"},
+    "msmt17": {"list_query.txt": ""},
     "mvimgnet": {"mvimgnet_category.txt": "empty cut twice more large"},
     "nicopp": {"dim_train.txt": "empty page cut twice more less outside large long"},
     "online-products": {"Ebay_train.txt": "cut large"},
@@ -53,6 +54,8 @@ LISTS: dict[str, dict[str, str]] = {
     "terra-incognita": {"caltech_images_20210113.json": ""},
     "ucf101": {"testlist02.txt": "empty twice more less"},
     "ut-zap50k": {"meta-data.csv": ""},
+    "vehicleid": {"img2vid.txt": "", "color_attr.txt": "", "test_list_800.txt": ""},
+    "veri776": {"test_label.xml": "less"},
     "video-orbits": {"orbits.csv": "twice"},
     "waterbirds": {"metadata.csv": "twice outside large"},
 }

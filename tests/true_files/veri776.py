@@ -1,4 +1,4 @@
-"""A small VeRi-776 as it is given out: three folders, whose names of files tell vehicle, camera and frame."""
+"""A small VeRi-776 as it is given out: three folders of images, whose names tell vehicle and camera, and labels."""
 
 from pathlib import Path
 
@@ -7,6 +7,10 @@ from tests.true_files.pacs import drawn, encoded, put
 HELD = "camera"
 
 FOLDERS = {"train": "image_train", "query": "image_query", "gallery": "image_test"}
+COLORS = ("yellow", "orange", "green", "gray", "red", "blue", "white", "golden", "brown", "black")
+TYPES = ("sedan", "suv", "van", "hatchback", "mpv", "pickup", "bus", "truck", "estate")
+LABELS = {1: (5, 1), 7: (10, 0), 12: (1, 9), 2: (7, 2), 30: (3, 7)}
+"""Published numbers of color and type by vehicle; 7 has no type, as in an early release."""
 
 
 def names() -> list[tuple[str, str, int, int, int]]:
@@ -22,12 +26,26 @@ def names() -> list[tuple[str, str, int, int, int]]:
     return found
 
 
+def labels(part: str) -> bytes:
+    """Labels of ``train`` with a comment in GB 2312, or of ``gallery``, which contains the images of ``query``."""
+    items = [name for name in names() if name[0] == part]
+    lines = [
+        f'        <Item imageName="{name}" vehicleID="{vehicle:04}" cameraID="c{camera:03}" '
+        f'colorID="{LABELS[vehicle][0]}" typeID="{LABELS[vehicle][1]}" />'
+        for _, name, vehicle, camera, _ in items
+    ]
+    root = "TrainingImages" if part == "train" else "TestImages"
+    head = ['<?xml version="1.0" encoding="gb2312" ?>', f'<{root} Version="1.0">']
+    body = [f'    <Items number="{len(items)}">', *lines, "    </Items>", f"</{root}>"]
+    comment = ["    <!-- 车辆 -->"] if part == "train" else []
+    return "\n".join([*head, *comment, *body, ""]).encode("gb2312")
+
+
 def write(folder: Path) -> None:
     """Write the folder ``VeRi``."""
     images = {
         f"{FOLDERS[part]}/{name}": encoded(drawn(0, 0, vehicle + camera, (80 + camera % 3, 72)))
         for part, name, vehicle, camera, _ in names()
     }
-    put(
-        folder / "VeRi", {**images, "name_query.txt": b"", "train_label.xml": b"<?xml version='1.0'?><TrainingImages/>"}
-    )
+    texts = {"train_label.xml": labels("train"), "test_label.xml": labels("gallery"), "name_query.txt": b""}
+    put(folder / "VeRi", {**images, **texts})

@@ -1,27 +1,44 @@
-"""Small untrusted XML files: the elements directly below the root, without entities and deep nesting.
+"""Small untrusted XML files: elements of one name with their attributes, without entities and deep nesting.
 
 No element tree is built. A DOCTYPE is refused, so entities, which can expand a small file to gigabytes or refer to
 other files, cannot be declared.
 """
 
+import re
+from codecs import BOM_UTF8
+
 import numpy as np
 
 from setsup.errors import DamagedFile
 
-__all__ = ["read_children"]
+__all__ = ["read_children", "read_elements"]
 
 _DEEPEST = 32
 _MOST_ELEMENTS = 100_000
 _MOST_ATTRIBUTES = 1_000
+_CHINESE = re.compile(
+    rb"""(?:\xef\xbb\xbf)?\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["'](?:gb_?2312|gbk|gb18030)["']""", re.IGNORECASE
+)
+"""Encodings of several bytes, which expat does not read; GB 18030 contains the others."""
 
 
 def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[str, str]]]:
-    r"""Read the attributes of the elements with one name directly below the root."""
+    """Read the line and the attributes of the elements with one name directly below the root."""
+    return _read(content, label, tag, 2)
+
+
+def read_elements(content: bytes, label: str, tag: str) -> list[tuple[int, dict[str, str]]]:
+    """Read the line and the attributes of the elements with one name, wherever they are."""
+    return _read(content, label, tag, None)
+
+
+def _read(content: bytes, label: str, tag: str, level: int | None) -> list[tuple[int, dict[str, str]]]:
     from xml.parsers.expat import ExpatError, ParserCreate
 
     _refuse_swarms(content, label)
-    parser = ParserCreate()
-    children: list[tuple[int, dict[str, str]]] = []
+    chinese = _CHINESE.match(content) is not None
+    parser = ParserCreate("utf-8" if chinese else None)  # in place of the encoding that the file declares
+    found: list[tuple[int, dict[str, str]]] = []
     depth = 0
 
     def begin(name: str, attributes: dict[str, str]) -> None:
@@ -31,10 +48,10 @@ def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[
             raise DamagedFile(
                 f"{label}: line {parser.CurrentLineNumber} is nested deeper than the limit of {_DEEPEST} levels"
             )
-        if depth == 2 and name == tag:
-            if len(children) == _MOST_ELEMENTS:
+        if name == tag and level in (None, depth):
+            if len(found) == _MOST_ELEMENTS:
                 raise DamagedFile(f"{label} has more <{tag}> elements than the limit of {_MOST_ELEMENTS:,}")
-            children.append((parser.CurrentLineNumber, attributes))
+            found.append((parser.CurrentLineNumber, attributes))
 
     def end(_: str) -> None:
         nonlocal depth
@@ -49,11 +66,12 @@ def read_children(content: bytes, label: str, tag: str) -> list[tuple[int, dict[
     parser.StartElementHandler, parser.EndElementHandler = begin, end
     parser.StartDoctypeDeclHandler = refuse
     try:
-        parser.Parse(content, True)
+        decoded = chinese and not content.startswith(BOM_UTF8)
+        parser.Parse(content.decode("gb18030").encode() if decoded else content, True)
     except (ExpatError, LookupError, ValueError) as error:
         # a codec that is named in the file but does not exist is a LookupError, one of several bytes a ValueError
         raise DamagedFile(f"{label} could not be parsed as XML: {error}") from error
-    return children
+    return found
 
 
 def _refuse_swarms(content: bytes, label: str) -> None:

@@ -2,7 +2,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from setsup.datasets.formats.xml_file import read_children
+from setsup.datasets.formats.xml_file import read_children, read_elements
 from setsup.errors import DataError
 from tests.fuzzing import survives
 from tests.true_files import scenenn
@@ -25,6 +25,19 @@ def test_only_what_stands_right_below_the_root():
     assert read_children(content, "005.xml", "label") == [(3, {"id": "2"})]
 
 
+def test_elements_at_any_depth():
+    content = b"<a>\n<b><label id='1'/></b>\n<label id='2'><label id='3'/></label><other id='4'/></a>"
+    assert read_elements(content, "005.xml", "label") == [(2, {"id": "1"}), (3, {"id": "2"}), (3, {"id": "3"})]
+
+
+@pytest.mark.parametrize("encoding", ["gb2312", "GB_2312", "gbk", "GB18030"])
+def test_encodings_of_several_bytes(encoding):
+    codec = "gb2312" if encoding == "GB_2312" else encoding
+    text = f"<?xml version='1.0' encoding='{encoding}' ?><a><label text='五菱荣光'/></a>"
+    for content in (text.encode(codec), b"\xef\xbb\xbf" + text.encode()):
+        assert read_elements(content, "005.xml", "label") == [(1, {"text": "五菱荣光"})]
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
@@ -35,6 +48,8 @@ def test_only_what_stands_right_below_the_root():
         (b"<a><label id='1' id='2'/></a>", "duplicate attribute"),
         (b'<?xml version="1.0" encoding="no-such"?><a/>', "no-such|unknown encoding"),
         (b'<?xml version="1.0" encoding="utf-7"?><a/>', "could not be parsed as XML"),
+        (b'<?xml version="1.0" encoding="gb2312"?><a b="\xff\xff"/>', "can't decode byte 0xff"),
+        (b'<?xml version="1.0" encoding="big5"?><a b="\xa4\xa4"/>', "multi-byte encodings are not supported"),
         (b"<a>" + b"<b>" * 40 + b"</b>" * 40 + b"</a>", "nested deeper than the limit of 32 levels"),
         (
             b"<a><label " + b" ".join(b"a%d=''" % i for i in range(1001)) + b"/></a>",
