@@ -35,7 +35,7 @@ def files() -> dict[str, bytes]:
     lines = {name: [row for row in reversed(rows()) if row[1] in vehicles] for name, vehicles in LISTS.items()}
     return {
         **{
-            f"image/{image:07}.jpg": encoded(drawn(0, vehicle % 5, image % 7, (90 + image % 3, 100)))
+            f"image/{image:07}.jpg": encoded(drawn(0, 0, (vehicle + image) % 11, (90 + image % 3, 100)))
             for image, vehicle in rows()
         },
         "attribute/img2vid.txt": "".join(f"{image:07} {vehicle}\n" for image, vehicle in rows()).encode(),

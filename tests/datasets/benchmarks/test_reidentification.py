@@ -84,7 +84,7 @@ def test_bad_lists_of_msmt17(tmp_path, line, message):
 def test_vehicleid(tmp_path):
     vehicleid.write(tmp_path)
     found, rows, files = setsup.load("vehicleid", tmp_path), vehicleid.rows(), vehicleid.files()
-    assert found.factors.values("image").tolist() == [image for image, _ in rows]
+    assert found.factors.values("number").tolist() == [image for image, _ in rows]
     assert found.factors.values("vehicle").tolist() == [vehicle for _, vehicle in rows]
     assert list(found.factors.values("model")) == [vehicleid.MODELS.get(vehicle) for _, vehicle in rows]
     assert found.factors.codes("color").tolist() == [vehicleid.PAINT.get(vehicle, -1) for _, vehicle in rows]
@@ -104,7 +104,7 @@ def test_lists_of_vehicleid_may_be_missing_and_count_by_the_vehicle(tmp_path):
         (top / "train_test_split" / f"{name}.txt").unlink()
     small = top / "train_test_split" / "test_list_800.txt"
     small.write_text(small.read_text().replace(" 8\n", " 9\n", 1))  # as an early list has it
-    assert setsup.load("vehicleid", tmp_path).factors.names == ("vehicle", "color", "image", "test_800", "test_2400")
+    assert setsup.load("vehicleid", tmp_path).factors.names == ("vehicle", "color", "number", "test_800", "test_2400")
     assert len(setsup.load("vehicleid", tmp_path, split="test-800")) == vehicleid.EACH - 1
     with pytest.raises(DataError, match="test-1600"):
         setsup.load("vehicleid", tmp_path, split="test-1600")
