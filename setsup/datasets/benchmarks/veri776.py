@@ -104,7 +104,7 @@ def _read_attributes(
     folders = np.array(parts)
     labelled = [name for name in _LABELS if name in release]
     for name in labelled:
-        rows = np.flatnonzero(np.isin(folders, _LABELS[name]))
+        rows = np.flatnonzero(np.isin(folders, _LABELS[name])).tolist()
         place = release.place(name)
         labels = _read_labels(release.read(place, _MOST), release.label(place), levels)
         lost = [files[row] for row in rows if files[row] not in labels]
@@ -117,7 +117,7 @@ def _read_attributes(
         if lost:
             counts = (f"{len(lost):,}", f"{len(rows):,}")
             _log.info("%s lacks %s of %s images, such as %s", release.label(place), *counts, lost[0])
-        for row in rows.tolist():
+        for row in rows:
             codes[row] = labels.get(files[row], -1)
     if not labelled:
         return {}
@@ -132,7 +132,7 @@ def _read_labels(content: bytes, label: str, levels: _Levels) -> _Labels:
         name = attributes.get("imageName", "").strip()
         if not name:
             raise DamagedFile(f"{label}: the Item in line {line} has no imageName")
-        codes = tuple(_codes(attributes, f"{label}: {{}} of {name[:80]} in line {line}", levels))
+        codes = tuple(_codes(attributes, f"{label}: line {line}", levels))
         if found.setdefault(name, codes) != codes:
             raise DamagedFile(f"{label}: line {line} repeats the image {name[:80]} with another color or type")
     if not found:
@@ -145,5 +145,5 @@ def _codes(attributes: Mapping[str, str], where: str, levels: _Levels) -> Iterat
     for factor, attribute in _ATTRIBUTES.items():
         text = attributes.get(attribute, "0").strip()
         if not re.fullmatch("[0-9]{1,3}", text) or int(text) > len(levels[factor]):
-            raise DamagedFile(f"{where.format(attribute)} is {text!r:.40}; expected 0 to {len(levels[factor])}")
+            raise DamagedFile(f"{where} has the {attribute} {text!r:.40}; expected 0 to {len(levels[factor])}")
         yield int(text) - 1

@@ -157,9 +157,9 @@ def test_labels_of_veri776_may_be_missing(tmp_path, caplog):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (b'colorID="5"', b'colorID="11"', "colorID of 0001_c001_00016036_0.jpg in line 5 is '11'; expected 0 to 10"),
-        (b'typeID="1"', b'typeID="-1"', "typeID of .* is '-1'; expected 0 to 9"),
-        (b'typeID="1"', b'typeID="\xb3\xb5"', "typeID of .* is '\u8f66'; expected 0 to 9"),
+        (b'colorID="5"', b'colorID="11"', "line 5 has the colorID '11'; expected 0 to 10"),
+        (b'typeID="1"', b'typeID="-1"', "line 5 has the typeID '-1'; expected 0 to 9"),
+        (b'typeID="1"', b'typeID="\xb3\xb5"', "line 5 has the typeID '\u8f66'; expected 0 to 9"),
         (b'imageName="0001_c001_00016036_0.jpg"', b"", "the Item in line 5 has no imageName"),
         (b"c004_00016039", b"c001_00016036", ""),  # of the same color and type
         (
