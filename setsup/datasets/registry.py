@@ -187,6 +187,11 @@ def _open_foreign(file: Path, root: Path | str | None = None, size: tuple[int, i
             f"{file}: the key layout, which a manifest without code requires, is missing; add it to describe the "
             "images and tables"
         )
+    if manifest.adapter is not None:
+        raise DataError(
+            f"{file}: the key adapter is not allowed in a manifest without code; remove it, or register the module "
+            "under setsup.datasets"
+        )
     return open_described(manifest, root, size)
 
 
@@ -246,9 +251,9 @@ def _type(parameter: Parameter, among: dict[str, Any]) -> Any:
 
 def _own(name: str) -> Opener:
     manifest = load_manifest(name)
-    if manifest.layout is not None:
-        return partial(_open_described, manifest)
     adapter = manifest.adapter
+    if adapter is None and manifest.layout is not None:
+        return partial(_open_described, manifest)
     if adapter is None:
         raise DataError(f"setsup cannot open {name!r} yet; `setsup info {name}` shows its card")
     with _needed(name):

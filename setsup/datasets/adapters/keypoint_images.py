@@ -30,14 +30,18 @@ class KeypointImages(ReleaseDataset):
     Attributes
     ----------
     pair_factors : tuple of str
-        ``("category",)``: the factors in which two images of a pair agree.
+        The factors in which two images of a pair agree: ``("category",)``, or none if all images have the same
+        keypoints.
+    keypoint_names : tuple of str
+        Names of the keypoints; if empty, they are named by their numbers, from 0.
     keypoint_scale : str
         Scale of the errors that the benchmark's papers report: ``bbox``, ``img`` or ``keypoints``, as in
         :class:`setsup.experiments.evaluations.keypoint_transfer.Transfer`.
 
     """
 
-    pair_factors = ("category",)
+    pair_factors: tuple[str, ...] = ("category",)
+    keypoint_names: tuple[str, ...] = ()
     keypoint_scale = "bbox"
 
     def __init__(
@@ -45,19 +49,21 @@ class KeypointImages(ReleaseDataset):
         name: str,
         factors: FactorTable,
         images: MemberImages,
-        points: Reals,
+        points: Reals | None,
         boxes: Reals | None,
         size: tuple[int, int] | None,
     ) -> None:
-        """Take `points` (rows, keypoints, 2), NaN for missing ones, and `boxes` (rows, 4), in pixels of the files."""
+        """Take `points` (rows, keypoints, 2), NaN for missing ones, and `boxes` (rows, 4), in pixels of the files.
+
+        None where a release lacks the file.
+        """
         self.name, self.factors = name, factors
         self._images, self._size = images, size
         self._points, self._boxes = points, boxes
         shape = size or common_size(sample_headers(images, _LOOKED_AT))
-        self.modalities = {
-            "image": Modality((*shape, 3), "uint8", color="srgb"),
-            "keypoints": Modality((points.shape[1], 2), "float32", unit="px"),
-        }
+        self.modalities = {"image": Modality((*shape, 3), "uint8", color="srgb")}
+        if points is not None:
+            self.modalities["keypoints"] = Modality((points.shape[1], 2), "float32", unit="px")
         if boxes is not None:
             self.modalities["box"] = Modality((4,), "float32", unit="px")
 
@@ -77,7 +83,7 @@ class KeypointImages(ReleaseDataset):
 
     @of_row
     def keypoint_pairs(self, rows: Sequence[int]) -> KeypointPairs:
-        """Keypoints that two rows of one category share.
+        """Keypoints that two rows share; they are of one category if the dataset has categories.
 
         Parameters
         ----------
@@ -87,26 +93,27 @@ class KeypointImages(ReleaseDataset):
         Returns
         -------
         KeypointPairs
-            In the order of the annotation, named by their numbers, positions in pixels of the images as fetched.
+            In the order of the annotation, with their names, positions in pixels of the images as fetched.
             Keypoints that either image lacks are left out, as are those that `size` cuts off image 1; those that it
             cuts off image 2 are OUTSIDE.
 
         Raises
         ------
         DataError
-            When there are not two rows, or they are of two categories.
+            When there are not two rows, they are of two categories, or the release lacks the file of keypoints.
 
         """
         check_arguments(KeypointImages.keypoint_pairs, locals(), DataError)
         if len(rows) != 2:
             raise DataError(f"keypoints are shared by two rows of {self.name}, not {len(rows)}; pass [row, other]")
         row1, row2 = map(int, rows)
-        first, second = self.factors.codes("category", [row1, row2]).tolist()
-        if first != second:
-            raise DataError(
-                f"rows {row1} and {row2} of {self.name} show objects of different categories; draw them with "
-                "PixelPairSampler, or take them from published_pairs"
-            )
+        for name in self.pair_factors:
+            first, second = self.factors.codes(name, [row1, row2]).tolist()
+            if first != second:
+                raise DataError(
+                    f"rows {row1} and {row2} of {self.name} show objects of different categories; draw them with "
+                    "PixelPairSampler, or take them from published_pairs"
+                )
         points1, points2 = (
             self._as_fetched(points, row) for points, row in zip(self._shared(row1, row2), rows, strict=True)
         )
@@ -117,10 +124,13 @@ class KeypointImages(ReleaseDataset):
         status = np.full(len(numbers), _VISIBLE, np.uint8)
         if self._size is not None:
             status[~_inside(points2[numbers], self._size)] = _OUTSIDE
-        return KeypointPairs(points1[numbers], points2[numbers], status, [str(number) for number in numbers.tolist()])
+        names = [self.keypoint_names[number] if self.keypoint_names else str(number) for number in numbers.tolist()]
+        return KeypointPairs(points1[numbers], points2[numbers], status, names)
 
     def _shared(self, row1: int, row2: int) -> tuple[Reals, Reals]:
         """Keypoints of two rows, in pixels of their files, NaN where an image does not have them."""
+        if self._points is None:
+            raise DataError(f"{self!r} has no keypoints; fetch or unpack the release again")
         return self._points[row1], self._points[row2]
 
     def _as_fetched(self, points: Reals, row: int) -> Reals:

@@ -30,7 +30,7 @@ from setsup.files import Manifest, find_members
 from setsup.files.archives.members import MemberIndex
 from setsup.files.roots import some
 
-__all__ = ["DescribedImages", "open_described"]
+__all__ = ["DescribedImages", "open_described", "read_described"]
 
 _log = logging.getLogger("setsup")
 
@@ -75,6 +75,18 @@ def open_described(
 
     """
     size = check_size(size)
+    release, places, factors = read_described(manifest, root, own)
+    return DescribedImages(manifest, factors, MemberImages(release, places), size)
+
+
+def read_described(
+    manifest: Manifest, root: Path | str | None = None, own: bool = False
+) -> tuple[MemberIndex, Places, FactorTable]:
+    """Find the release that a manifest describes, the places of its rows' images (rows,), and their factors.
+
+    Parameters and errors are those of :func:`open_described`. If the manifest names an adapter, the factors that have
+    no column in the layout are left to it.
+    """
     layout = read_layout(manifest)
     release = find_members(manifest.name, root, layout.holds, layout.archives, parts=layout.parts, own=own)
     try:
@@ -86,7 +98,7 @@ def open_described(
         if own and "fetch" in error.hint:  # nothing of a user's own is fetched
             raise DamagedFile(error.args[0], "correct the data or the manifest", file=error.file) from error
         raise
-    return DescribedImages(manifest, factors, MemberImages(release, places), size)
+    return release, places, factors
 
 
 def _find_named(release: MemberIndex, layout: Layout, name: str, own: bool) -> tuple[Places, Columns]:

@@ -162,6 +162,7 @@ def read_layout(manifest: Manifest) -> Layout:
         sources=tuple(
             _source(Fields(written, file, f"factors[{number}]"), factor, [*columns, *parts])
             for number, (factor, written) in enumerate(zip(manifest.factors, manifest.columns, strict=True))
+            if manifest.adapter is None or written or factor.name in columns  # the adapter adds the others
         ),
     )
     fields.done()

@@ -270,7 +270,8 @@ class Manifest:
     extra : str or None
         Name of the pip extra that the adapter requires.
     layout : mapping or None
-        Source of the rows, as written, instead of an adapter; :mod:`setsup.datasets.described` reads it.
+        Source of the rows, as written; :mod:`setsup.datasets.described` reads it. An adapter, if there is one,
+        adds to these rows.
     columns : tuple of mapping
         Keys ``from``, ``match``, ``codes`` and ``rules`` of each factor, as written.
     root : str or None

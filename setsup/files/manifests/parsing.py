@@ -82,8 +82,6 @@ def read_manifest(file: Path | str, own: bool = False) -> Manifest:
         extra=fields.get("extra", validators.matching(r"[a-z0-9]+", "the name of a pip extra")),
     )
     fields.done()
-    if manifest.adapter and manifest.layout is not None:
-        raise fields.problem("adapter", "cannot be combined with layout; remove one of them")
     if manifest.layout is None and any(manifest.columns):
         raise fields.problem(
             "factors", f"must not have {', '.join(_COLUMN)} without layout; remove them, or add layout"
