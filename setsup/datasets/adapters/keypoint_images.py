@@ -30,8 +30,9 @@ class KeypointImages(ReleaseDataset):
     Attributes
     ----------
     pair_factors : tuple of str
-        The factors in which two images of a pair agree: ``("category",)``, or none if all images have the same
-        keypoints.
+        The factors in which two images of a drawn pair agree, such as ``("category",)``.
+    same_keypoints : tuple of str
+        The factors in which two images must agree to share keypoints; none if all images have the same keypoints.
     keypoint_names : tuple of str
         Names of the keypoints; if empty, they are named by their numbers, from 0.
     keypoint_scale : str
@@ -41,6 +42,7 @@ class KeypointImages(ReleaseDataset):
     """
 
     pair_factors: tuple[str, ...] = ("category",)
+    same_keypoints: tuple[str, ...] = ("category",)
     keypoint_names: tuple[str, ...] = ()
     keypoint_scale = "bbox"
 
@@ -107,7 +109,7 @@ class KeypointImages(ReleaseDataset):
         if len(rows) != 2:
             raise DataError(f"keypoints are shared by two rows of {self.name}, not {len(rows)}; pass [row, other]")
         row1, row2 = map(int, rows)
-        for name in self.pair_factors:
+        for name in self.same_keypoints:
             first, second = self.factors.codes(name, [row1, row2]).tolist()
             if first != second:
                 raise DataError(
@@ -129,9 +131,14 @@ class KeypointImages(ReleaseDataset):
 
     def _shared(self, row1: int, row2: int) -> tuple[Reals, Reals]:
         """Keypoints of two rows, in pixels of their files, NaN where an image does not have them."""
+        points = self._known_points()
+        return points[row1], points[row2]
+
+    def _known_points(self) -> Reals:
+        """Keypoints of all rows, in pixels of their files."""
         if self._points is None:
-            raise DataError(f"{self!r} has no keypoints; fetch or unpack the release again")
-        return self._points[row1], self._points[row2]
+            raise DataError(f"{self!r} has no file with keypoints; fetch or unpack the release again")
+        return self._points
 
     def _as_fetched(self, points: Reals, row: int) -> Reals:
         """Convert points (n, 2) from pixels of an image file to pixels of the image as fetched."""

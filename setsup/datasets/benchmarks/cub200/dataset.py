@@ -63,7 +63,8 @@ class CUB200(KeypointImages):
     - ``attributes``, (312,) uint8: 1 if the attribute is present, 0 if not.
     - ``certainty``, (312,) uint8: 1 not visible, 2 guessing, 3 probably, 4 definitely.
 
-    Any two birds have the same parts, so :meth:`keypoint_pairs` takes any two rows.
+    Any two birds have the same parts, so :meth:`keypoint_pairs` takes any two rows; a sampler of pairs draws two birds
+    of one species by default.
 
     Attributes
     ----------
@@ -82,7 +83,8 @@ class CUB200(KeypointImages):
 
     """
 
-    pair_factors = ()
+    pair_factors = ("species",)
+    same_keypoints = ()
     keypoint_names = PARTS
     attribute_names = ATTRIBUTES
 

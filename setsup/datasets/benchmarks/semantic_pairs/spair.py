@@ -81,7 +81,7 @@ class SPair(KeypointImages):
     def published_pairs(self) -> PairList:
         """Pairs of the large layout; the first use reads all pair annotations and caches their levels."""
         lines = self._lines
-        levels = read_levels(self._members, lines, self._points)
+        levels = read_levels(self._members, lines, self._known_points())
         columns: list[tuple[Factor, Array]] = [
             (Factor("split", Kind.NOMINAL, SPLITS, role="split"), lines.splits),
             (self.factors["category"], self.factors.codes("category", lines.rows[:, 0])),
