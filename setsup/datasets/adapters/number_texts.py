@@ -44,6 +44,8 @@ def read_columns(
     body = _plain(content)
     if not body:
         raise DamagedFile(f"{label} is empty; expected {meaning} in each line")
+    if not body.isascii():  # the parser cannot hand such a line over
+        raise _wrong_line(body, label, columns, meaning, len(unread), further, "it is not ASCII text")
     names = [*columns, *unread]
     longer: list[list[str]] = []
 
@@ -121,7 +123,7 @@ def _wrong_line(
     for number, line in enumerate(body.split(b"\n"), 1):
         words = line.decode("utf-8", "replace").split()
         fitting = all(_fits(word, column) for word, column in zip(words, columns.values(), strict=False))
-        if words and not (fitting and fewest <= len(words) <= fewest + further):
+        if words and not (fitting and line.isascii() and fewest <= len(words) <= fewest + further):
             text = short(" ".join(words), _SHOWN)
             return DamagedFile(f"{label}: line {number} is {text!r}; expected {meaning}")
     return DamagedFile(f"{label} could not be parsed as lines of numbers: {' '.join(why.split())[:200]}")

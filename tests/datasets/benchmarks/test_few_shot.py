@@ -48,6 +48,30 @@ def test_a_class_of_omniglot_is_a_character_of_an_alphabet(tmp_path):
         assert len(set.union(*classes)) == 5
 
 
+def test_splits_of_omniglot_by_alphabets_and_characters(tmp_path):
+    """Alphabets of the small sets, and of the parts of the lists of Prototypical Networks, one of which is in two."""
+    said = {  # alphabet and character: part, small1, small2, vinyals
+        ("Balinese", 1): ("background", "background", None, "train"),
+        ("Greek", 24): ("background", "background", "background", "train"),
+        ("Early_Aramaic", 3): ("background", "background", None, "val"),
+        ("Japanese_(katakana)", 3): ("background", None, "background", "train"),
+        ("Gurmukhi", 41): ("evaluation", "evaluation", "evaluation", "train"),
+        ("Gurmukhi", 42): ("evaluation", "evaluation", "evaluation", "test"),
+        ("Tibetan", 1): ("evaluation", "evaluation", "evaluation", "test"),
+    }
+    content = next(iter(omniglot.files().values()))
+    for (alphabet, character), (part, *_) in said.items():
+        folder = tmp_path / f"images_{part}" / alphabet / f"character{character:02}"
+        folder.mkdir(parents=True)
+        (folder / "0001_01.png").write_bytes(content)
+    found = setsup.load("omniglot", tmp_path).factors
+    names = ("split", "small1", "small2", "vinyals")
+    for row in range(len(said)):
+        values = found.row(row)
+        key = (values["alphabet"], int(values["character"].removeprefix("character")))
+        assert tuple(values[name] for name in names) == said[key]
+
+
 @pytest.mark.parametrize(
     "path", ["images/{name}", "{part}/{synset}/{name}", "images/{synset}/{name}", "images/{part}/{synset}/{name}"]
 )

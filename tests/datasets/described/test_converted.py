@@ -17,7 +17,6 @@ import setsup
 MADE = {
     "camelyon17": (60, "c983951de1ddbd09d6a8dc042d5d89ef", "1c6583e633d7ac6f", "95842a07729870ea"),
     "waterbirds": (24, "a2257955374b56c0c86b597f82fc0ab8", "490cfbd0001510ef", "ac4474014d51a1e1"),
-    "cub200": (24, "b34a3991d525152576c38560bfeb9b35", "cbc18b31d5122168", "b74a9bb2a478f8bf"),
     "veri776": (19, "8410484fa4180a1702f47ebcb383eaab", "296312334af6263f", "901c053cbd4a7df6"),
     "in-shop": (40, "00f882c79a93a49c921f27dcef47e2e4", "19cd5b50cd12acb5", "aa38d9f47d350cf4"),
     "online-products": (48, "2c6fa92c21db46afb06aa86d04db5217", "293a15c3407b5bb1", "6072cf6af6265bff"),

@@ -233,7 +233,7 @@ def test_the_command_draws_and_replays(birds: Path, tmp_path: Path, monkeypatch:
             9,
             r"factors\[3\]\.from must be a single column listed in types",
         ),
-        ("layout:\n", "adapter: os\nlayout:\n", 2, r"adapter cannot be combined with layout"),
+        ("layout:\n", "adapter: os\nlayout:\n", 2, r"adapter is not allowed in a manifest of your own"),
         ("layout:\n", "shares: mnist\nlayout:\n", 2, r"shares is not allowed in a manifest of your own"),
         ("layout:\n", "lay:\n", 2, r"unknown key 'lay'; did you mean 'layout'"),
         ("layout:\n", "name: ../x\nlayout:\n", 2, r"name must be a name of letters"),
@@ -659,6 +659,7 @@ def package(tmp_path: Path, birds: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     (folder / "some-birds.yaml").write_text(head.format("some-birds") + BIRDS)
     (folder / "mnist.yaml").write_text(head.format("mnist") + BIRDS)
     (folder / "bare.yaml").write_text(head.format("bare"))
+    (folder / "coded.yaml").write_text(head.format("coded") + "adapter: os\n" + BIRDS)
     monkeypatch.syspath_prepend(str(tmp_path))
     entries = [
         EntryPoint("birds", "package_of_birds", "setsup.manifests"),
@@ -678,6 +679,8 @@ def test_a_package_offers_manifests(package: Path, capsys: pytest.CaptureFixture
         DataError, match=r"bare\.yaml: the key layout, which a manifest without code requires, is missing"
     ):
         setsup.load("bare", package)
+    with pytest.raises(DataError, match=r"coded\.yaml: the key adapter is not allowed in a manifest without code"):
+        setsup.load("coded", package)
     assert packages.find_manifest("mnist") == packages.load_manifest("mnist")
     assert main(["datasets"]) == 0
     assert "from package_of_birds" in capsys.readouterr().out

@@ -63,6 +63,8 @@ class CUB200(KeypointImages):
     - ``attributes``, (312,) uint8: 1 if the attribute is present, 0 if not.
     - ``certainty``, (312,) uint8: 1 not visible, 2 guessing, 3 probably, 4 definitely.
 
+    Images are not turned by the orientation that a camera noted, since parts and boxes are in pixels of the files.
+
     Any two birds have the same parts, so :meth:`keypoint_pairs` takes any two rows; a sampler of pairs draws two birds
     of one species by default.
 
