@@ -83,6 +83,14 @@ class CUB200(KeypointImages):
     >>> present = birds.fetch(range(len(birds)), ["attributes"])["attributes"]  # doctest: +SKIP
     >>> birds.select(present[:, blue].nonzero()[0])  # doctest: +SKIP
 
+    A loader crops the original images, and parts and boxes with them:
+
+    >>> from setsup.loading.resizing import RandomResizedCrop
+    >>> kinds = {"keypoints": "points", "box": "boxes", "attributes": "unchanged", "certainty": "unchanged"}
+    >>> crop = RandomResizedCrop(224, modalities=kinds)
+    >>> loader = setsup.loader(birds, sampler, resize=crop)  # doctest: +SKIP
+    >>> images = setsup.loader(birds, sampler, resize=RandomResizedCrop(224), modalities=["image"])  # doctest: +SKIP
+
     """
 
     pair_factors = ("species",)
