@@ -11,6 +11,7 @@ from setsup.correspondence import PixelPairSampler
 from setsup.datasets.benchmarks.cub200.attributes import ATTRIBUTES, GROUPS, SINGLE, read_attributes
 from setsup.datasets.benchmarks.cub200.dataset import PARTS, read_boxes, read_parts
 from setsup.errors import DataError
+from setsup.factors import FactorTable
 from tests.fuzzing import survives
 from tests.true_files import cub200 as true
 
@@ -68,6 +69,14 @@ def test_groups_of_one_value_are_factors(birds) -> None:
     assert birds.factors["size"].levels[0].startswith("very_small")
     assert set(birds.factors["size"].levels) == set(GROUPS["size"])
     assert birds.factors.values("bill_shape").tolist()[:3] == [None, None, "hooked"]
+
+
+def test_any_attribute_becomes_a_factor(birds) -> None:
+    blue = birds.attribute_names.index("has_wing_color::blue")
+    present = birds.fetch(range(len(birds)), ["attributes"])["attributes"][:, blue] == 1
+    values = {"number": birds.factors.values("number"), "blue_wings": present}
+    found = birds.with_factors(birds.factors.join(FactorTable.from_values(values), on="number"))
+    assert found.where("blue_wings == True").rows.tolist() == true.labels()[0][:, blue].nonzero()[0].tolist()
 
 
 def test_parts_and_boxes_are_those_of_the_lists(folder: Path, birds) -> None:

@@ -83,6 +83,14 @@ class CUB200(KeypointImages):
     >>> present = birds.fetch(range(len(birds)), ["attributes"])["attributes"]  # doctest: +SKIP
     >>> birds.select(present[:, blue].nonzero()[0])  # doctest: +SKIP
 
+    Any attribute becomes a factor by the number of the image; a sampler may then fix it:
+
+    >>> from setsup.factors import FactorTable
+    >>> values = {"number": birds.factors.values("number"), "blue_wings": present[:, blue] == 1}  # doctest: +SKIP
+    >>> table = birds.factors.join(FactorTable.from_values(values), on="number")  # doctest: +SKIP
+    >>> sampler = setsup.SetSampler(table, inactive=["blue_wings"], size=8)  # doctest: +SKIP
+    >>> birds = birds.with_factors(table)  # doctest: +SKIP
+
     A loader crops the original images, and parts and boxes with them:
 
     >>> from setsup.loading.resizing import RandomResizedCrop
