@@ -38,7 +38,7 @@ def print_card(card: Mapping[str, Any], closed: str) -> None:
     if card.get("homepage"):
         say(f"home: {card['homepage']}")
     if card.get("addresses"):
-        say_prose(f"addresses, as known on {card['addresses']['checked']}: {card['addresses']['known']}")
+        _print_addresses(card["addresses"])
     if card.get("citation"):
         say()
         say(card["citation"].strip())
@@ -86,6 +86,15 @@ def _print_attributes(card: Mapping[str, Any]) -> None:
         first = words[0].partition("=")[0]
         opened = f'setsup.open("{card["source"]}", {first}=...)'
         say_prose(f"options: {', '.join(words)}; as in {opened}, or --option {words[0].partition('|')[0]}")
+
+
+def _print_addresses(addresses: Mapping[str, Any]) -> None:
+    """Print what is known of the addresses, and the hosts in the order in which they are asked."""
+    say_prose(f"addresses, as known on {addresses['checked']}: {addresses['known']}")
+    if hosts := addresses.get("hosts"):
+        say()
+        rows = [[host["host"], str(len(host["files"])), host["seen_in"]] for host in hosts]
+        show_table(["host, in the order asked", "files", "seen in"], rows, right=("files",))
 
 
 def _split_words(split: Mapping[str, Any], levels: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from setsup.files import (
     manifest_names,
     readable_size,
 )
+from setsup.files.manifests.hosts import list_hosts
 
 _LEVELS = 16
 _ALTERNATIVES = 4
@@ -186,11 +187,17 @@ def _files(manifest: Manifest) -> list[str]:
     parts = ["## Files", "\n".join(rows)]
     if (found := manifest.addresses) is not None:
         parts.append(f"Public documentation and issues on the addresses, as of {found.checked}: {found.known}")
+        sources = dict(found.sources)
+        rows = ["| host, in the order asked | files | seen in |", "|---|--:|---|"]
+        for host, paths in (hosts := list_hosts(manifest)).items():
+            rows.append(f"| {host} | {len(paths)} | {_cell(sources.get(host, ''))} |")
+        parts += ["\n".join(rows)] * bool(hosts)
     return parts
 
 
 def _mirrors(file: ManifestFile) -> str:
-    return f"{len(file.urls)}{', by `--files` only' * file.on_request}"
+    links = ", ".join(f"[{number}]({url})" for number, url in enumerate(file.urls, 1)) or "0"
+    return f"{links}{', by `--files` only' * file.on_request}"
 
 
 def _alternatives(file: ManifestFile) -> str:

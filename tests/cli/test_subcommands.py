@@ -65,6 +65,16 @@ class TestInfo:
         assert (data["opened"], data["sample"]) == (False, None)
         assert [factor["name"] for factor in data["factors"]] == ["digit", "split"]
 
+    def test_hosts_stand_in_the_order_asked_with_what_names_them(self, setsup: Run) -> None:
+        card = setsup("info", "fashion-mnist").out
+        about = setsup("info", "fashion-mnist", "--json").json["addresses"]
+        assert [host["host"].partition(".")[0] for host in about["hosts"]] == ["raw", "fashion-mnist", "fashion-mnist"]
+        assert {tuple(host["files"]) for host in about["hosts"]} == {tuple(about["urls"])}
+        places = [card.index(f"\n{host['host']} ") for host in about["hosts"]]
+        assert places == sorted(places)
+        assert all(host["seen_in"] in " ".join(card.split()) for host in about["hosts"])
+        assert setsup("info", "shapes3d-procedural", "--json").json["addresses"]["hosts"] == []
+
     def test_a_card_with_the_data(self, setsup: Run, genuine: Path) -> None:
         found = setsup("info", "mnist", "--root", genuine / "mnist")
         assert found.code == 0

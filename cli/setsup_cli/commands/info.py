@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from setsup.errors import DataError, SetsupError
 from setsup.files import Manifest
+from setsup.files.manifests.hosts import list_hosts
 from setsup.files.manifests.packages import find_manifest
 from setsup_cli.cards import print_card
 from setsup_cli.output import say, show_json
@@ -123,7 +124,7 @@ def _about(manifest: Manifest | None) -> dict[str, Any]:
         "title": manifest.title,
         "description": manifest.description,
         "homepage": manifest.homepage,
-        "addresses": manifest.addresses and asdict(manifest.addresses),
+        "addresses": _addresses(manifest),
         "bytes": manifest.size,
         "samples_vary": manifest.samples_vary,
         "licence": asdict(manifest.licence),
@@ -131,6 +132,23 @@ def _about(manifest: Manifest | None) -> dict[str, Any]:
         "splits": [asdict(split) for split in manifest.splits],
         "files": [file.path for file in manifest.files],
         "steps": list(manifest.steps),
+    }
+
+
+def _addresses(manifest: Manifest) -> dict[str, Any] | None:
+    """What is known of the addresses, the hosts in the order in which they are asked, and the addresses by file."""
+    known = manifest.addresses
+    if known is None:
+        return None
+    sources = dict(known.sources)
+    return {
+        "checked": known.checked,
+        "known": known.known,
+        "hosts": [
+            {"host": host, "files": paths, "seen_in": sources.get(host, "")}
+            for host, paths in list_hosts(manifest).items()
+        ],
+        "urls": {file.path: list(file.urls) for file in manifest.files if file.urls},
     }
 
 

@@ -33,14 +33,16 @@ def download(file: ManifestFile, target: Path, check: AddressCheck | None = None
     part = partial_path(target)
     begun = part_address(part)
     failures = []
-    for url in sorted(file.urls, key=lambda url: url != begun):  # stable: the mirror of the part, then as they stand
+    urls = sorted(file.urls, key=lambda url: url != begun)  # stable: the mirror of the part, then as they stand
+    for url, following in zip(urls, [*urls[1:], None], strict=True):
         try:
             if check is not None:
                 check(url)
             _receive(url, part, file, check, limit)
         except MirrorError as error:
-            _log.info("%s %s", url, error)
             failures.append(f"{url} {error}")
+            if following is not None:
+                _log.warning("%s %s; trying %s", url, error, following)
             continue
         with disk_errors(target):
             settle(part, target)

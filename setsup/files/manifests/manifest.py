@@ -38,11 +38,14 @@ class Addresses:
         Date, as in ``2026-11-23``.
     known : str
         Summary of public documentation and issues about the hosts at that time.
+    sources : tuple of (host, str)
+        Where each host of the files was seen, such as a public loader and its version.
 
     """
 
     checked: str
     known: str
+    sources: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

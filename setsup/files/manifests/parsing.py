@@ -155,7 +155,11 @@ def _licence(fields: Fields) -> Licence:
 
 
 def _addresses(fields: Fields) -> Addresses:
-    addresses = Addresses(checked=fields.need("checked", validators.day), known=fields.need("known", validators.text))
+    addresses = Addresses(
+        checked=fields.need("checked", validators.day),
+        known=fields.need("known", validators.text),
+        sources=tuple((fields.get("sources", validators.texts) or {}).items()),
+    )
     fields.done()
     return addresses
 

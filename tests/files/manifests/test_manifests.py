@@ -31,7 +31,7 @@ modalities:
   image: {shape: [null, 64, 3], dtype: uint8, color: srgb}
 shares: other-toy
 folders: [Toys/raw]
-addresses: {checked: 2026-11-23, known: Both mirrors answer.}
+addresses: {checked: 2026-11-23, known: Both mirrors answer., sources: {example.org: its page}}
 files:
   - path: a/x.gz
     or: [a/x]
@@ -74,7 +74,7 @@ def test_all_keys_are_read(tmp_path: Path) -> None:
     )
     assert toy.shares == "other-toy"
     assert toy.folders == ("Toys/raw",)
-    assert toy.addresses == Addresses("2026-11-23", "Both mirrors answer.")
+    assert toy.addresses == Addresses("2026-11-23", "Both mirrors answer.", (("example.org", "its page"),))
     assert [file.on_request for file in toy.files] == [False, False, True]
     assert toy.licence.note == "Free."
     assert toy.licence.sign is None
@@ -106,7 +106,13 @@ SHA = "0a0f6ed98baff276a50f3a081a7434d788da63cb135a98189b2a5b5769be1785"
         ("2026-11-23", "'2026-11-23'", "addresses.checked must be a date such as 2026-11-23, not '2026-11-23'"),
         ("2026-11-23", "2026-11-23 10:00:00", "addresses.checked must be a date"),
         (", known: Both mirrors answer.", "", "addresses.known is missing"),
-        ("{checked: 2026-11-23, known: Both mirrors answer.}", "unknown", "addresses must be a mapping"),
+        (
+            "{checked: 2026-11-23, known: Both mirrors answer., sources: {example.org: its page}}",
+            "unknown",
+            "addresses must be a mapping",
+        ),
+        ("{example.org: its page}", "its page", r"addresses\.sources must be a mapping of names to strings"),
+        ("{example.org: its page}", "{example.org: 3}", r"addresses\.sources must be a mapping of names to strings"),
         ("[Toys/raw]", "[../raw]", r"folders\[0\] must be a path inside the dataset folder"),
         ("optional: true, on", "on", r"files\[2\]\.on_request requires `optional` and `urls`"),
         (
@@ -275,8 +281,9 @@ def test_every_manifest_loads_and_is_whole(name: str) -> None:
         digests = {key: value for key, value in file.items() if key.endswith(("md5", "sha256"))}
         for key, value in digests.items():
             assert re.fullmatch("[0-9a-f]{32}" if key.endswith("md5") else "[0-9a-f]{64}", value), (file["path"], key)
-        # of a file whose bytes are known, its digest is
-        assert digests or manifest.licence.sign or "bytes" not in file
+        # of a file whose bytes are known, its digest is, unless none was published
+        known = manifest.addresses.known if manifest.addresses else ""
+        assert digests or manifest.licence.sign or "bytes" not in file or "no digest is published" in known
         # an address may have a shorter name, as real.npz of MPI3D, or that of an alternative file
         names = [file["path"], *file.get("or", [])]
         assert all(any(name.endswith(url.rpartition("/")[2]) for name in names) for url in file.get("urls", []))
@@ -335,7 +342,10 @@ def test_what_is_known_of_every_address_has_a_date() -> None:
 
 
 def test_no_manifest_sends_to_a_host_that_is_gone() -> None:
-    gone = ("yann.lecun.com/exdb/mnist/t", "ai.stanford.edu/~jkrause", "horatio.cs.nyu.edu", "serre-lab.clps.brown.edu")
+    gone = (
+        *("yann.lecun.com/exdb/mnist/t", "ai.stanford.edu/~jkrause", "serre-lab.clps.brown.edu"),
+        *("http://horatio.cs.nyu.edu", "lilablobssc.blob.core.windows.net", "icvl.ee.ic.ac.uk"),
+    )
     for name in manifest_names():
         manifest = load_manifest(name)
         pages = (manifest.homepage, manifest.licence.url, *(url for file in manifest.files for url in file.urls))
