@@ -1,5 +1,6 @@
 """CIFAR-10 and CIFAR-100: both versions give the rows that unpickling and numpy give, and damage is refused."""
 
+import hashlib
 import pickle
 import shutil
 import tarfile
@@ -9,6 +10,7 @@ import pytest
 
 import setsup
 from setsup.errors import DataError
+from setsup.files import load_manifest
 from tests.fuzzing import survives
 from tests.true_files import cifar10, cifar100
 
@@ -25,6 +27,19 @@ def _unpickled(path):
     entry = pickle.loads(path.read_bytes(), encoding="latin1")  # a file that the test wrote
     images = entry["data"].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
     return images, entry.get("labels", entry.get("fine_labels")), entry.get("coarse_labels")
+
+
+@pytest.mark.parametrize(
+    ("name", "md5"), [("cifar10", "5ff9c542aee3614f3951f8cda6e48888"), ("cifar100", "7973b15100ade9c7d40fb424638fde48")]
+)
+def test_the_writer_makes_the_published_lists_of_categories_byte_by_byte(name, md5):
+    """The md5 of ``batches.meta`` and ``meta`` are those of torchvision; the names are those of our manifests."""
+    levels = {factor.name: list(factor.levels) for factor in load_manifest(name).factors if factor.levels}
+    if name == "cifar10":
+        content = {"num_cases_per_batch": 10_000, "label_names": levels["category"], "num_vis": 3072}
+    else:
+        content = {"fine_label_names": levels["category"], "coarse_label_names": levels["superclass"]}
+    assert hashlib.md5(cifar10.old_pickle(content)).hexdigest() == md5
 
 
 def test_both_versions_are_what_unpickling_gives(name, tmp_path):
