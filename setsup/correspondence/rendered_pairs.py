@@ -201,6 +201,11 @@ def pair_table(
         raise SetsupError("tolerance= and overlap= are mutually exclusive; leave out one of them")
     views = FactorTable(recipe.factors) if factors is None else factors
     agree = tuple(getattr(recipe, "pair_factors", recipe.scene_factors))
+    if overlap is not None and (moving := [name for name in recipe.scene_factors if name not in agree]):
+        raise SetsupError(
+            f"overlap is measured in scenes that stand still, but those of {recipe.name} move with {moving[0]!r}; "
+            "leave out overlap="
+        )
     with explain_small(recipe.name, agree):  # as a PixelPairSampler draws from a dataset
         sampler = SetSampler(
             views,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from setsup.errors import DataError
 from setsup_cli import dataset_pairs
 from setsup_cli.encoders import pixel_matches
 from setsup_cli.output_paths import Force
@@ -20,9 +21,11 @@ from setsup_cli.parsing.recipes import (
     list_recipes,
     need_rendering,
 )
+from setsup_cli.parsing.source import rows_where
 from setsup_cli.suggestions import advise_command
 
 if TYPE_CHECKING:
+    from setsup.arrays import Rows
     from setsup.correspondence import PixelPairs
     from setsup.rendered.dataset import RenderedDataset
 
@@ -30,12 +33,13 @@ __all__ = ["HELP", "Options", "resolve_options", "run"]
 
 HELP = """\
 Examples: `setsup pairs room`, `setsup pairs rooms --overlap .3-.8`. For each draw, a PixelPairSampler draws a scene
-uniformly, and two different views of it; with --overlap, an OverlapSampler draws views that overlap. For a
-recipe, pixels of the first view are traced to the scene and from there to the second view; occluded pixels are plotted
-separately. `setsup render RECIPE --matches N` writes such pairs, and for each pixel its position in the other view. For
-a dataset, pixels are matched by its scenes, the matches stored by `setsup render --matches`, its depth, or the tracks
-of a COLMAP model; `setsup pairs DATASET --help` lists the options. `setsup pairs --run RUN IMAGE1 IMAGE2` shows the
-matches that a trained network finds between two images; `setsup pairs --run --help` lists its options."""
+uniformly, and two different views of it; with --overlap, an OverlapSampler draws views that overlap. For a recipe,
+pixels of the first view are traced to the scene and from there to the second view; occluded pixels are plotted
+separately. `setsup pairs room --frames 0 8` matches two frames of a room in which objects move. `setsup render RECIPE
+--matches N` writes such pairs, and for each pixel its position in the other view. For a dataset, pixels are matched
+by its scenes, the matches stored by `setsup render --matches`, its depth, or the tracks of a COLMAP model; `setsup
+pairs DATASET --help` lists the options. `setsup pairs --run RUN IMAGE1 IMAGE2` shows the matches that a trained
+network finds between two images; `setsup pairs --run --help` lists its options."""
 
 _WITHOUT_FILES = ("room", "shapes3d")
 """Recipes that need no file."""
@@ -88,16 +92,18 @@ def run(options: Any) -> int:
     check_options(options)
     import numpy as np
 
-    from setsup.correspondence import PixelPairSampler, spatial
+    from setsup.correspondence import PixelPairSampler
     from setsup.rendered.dataset import RenderedDataset
 
     recipe = build_recipe(options)
     dataset = RenderedDataset(recipe, build_table(recipe, options), build_renderer(options))
-    rows = PixelPairSampler(dataset, pairs=options.draws, seed=options.seed)[0].indices
+    frames = getattr(options, "frames", None)
+    if frames is None:
+        rows = PixelPairSampler(dataset, pairs=options.draws, seed=options.seed)[0].indices
+    else:
+        rows = _frame_rows(dataset, frames, options.draws, options.seed)
     rows = rows[np.argsort(rows[:, 0], kind="stable")]  # scenes are built once where their pairs follow one another
-    pixel_pairs = [
-        spatial(dataset.scene(first), dataset.camera(first), dataset.camera(second)) for first, second in rows.tolist()
-    ]
+    pixel_pairs = [_match(dataset, first, second) for first, second in rows.tolist()]
     about = [_about(dataset, two, pairs) for two, pairs in zip(rows.tolist(), pixel_pairs, strict=True)]
     columns = {
         "scene": [_words(pair["scene"]) for pair in about],
@@ -107,10 +113,39 @@ def run(options: Any) -> int:
     title = f"{dataset.name}\nseed {options.seed}, rendered by {dataset.renderer_name}"
     head = {"recipe": recipe.name, "renderer": dataset.renderer_name}
     show_pairs(options, dataset, pixel_pairs, about, columns, captions, title, head)
-    words = ["--matches", options.draws, "--seed", options.seed, "--out", f"{options.recipe}-pairs"]
+    words = [] if frames is None else ["--frames", max(frames) + 1]
+    words += ["--matches", options.draws, "--seed", options.seed, "--out", f"{options.recipe}-pairs"]
     if options.recipe in _WITHOUT_FILES:
         advise_command(options, ["setsup", "render", options.recipe, *words])
     return 0
+
+
+def _frame_rows(dataset: "RenderedDataset", frames: tuple[int, int], draws: int, seed: int) -> "Rows":
+    """Rows of two frames, (n, 2), of as many different scenes; fewer if there are fewer."""
+    import numpy as np
+
+    from setsup.random import permute, stream_key
+
+    if min(frames) < 0 or frames[0] == frames[1]:
+        raise DataError(f"--frames must be the numbers of two different frames, from 0, not {frames[0]} {frames[1]}")
+    table = dataset.factors
+    found = [rows_where(table, f"frame == {frame}") for frame in frames]
+    groups = table.group_by(list(dataset.pair_factors))
+    scenes = [groups.find(table, rows)[0] for rows in found]
+    _, first, second = np.intersect1d(*scenes, return_indices=True)
+    if not len(first):
+        raise DataError(f"no scene has both frames {frames[0]} and {frames[1]}; change --where")
+    chosen = permute(stream_key(seed, "pairs of frames"), len(first), np.arange(min(draws, len(first))))
+    return np.stack([found[0][first[chosen]], found[1][second[chosen]]], axis=1)
+
+
+def _match(dataset: "RenderedDataset", first: int, second: int) -> "PixelPairs":
+    """Partners in one row of the pixels of another."""
+    from setsup.correspondence import spatial
+
+    one, two = dataset.scene(first), dataset.scene(second)
+    moved = None if two.digest == one.digest else two
+    return spatial(one, dataset.camera(first), dataset.camera(second), scene2=moved)
 
 
 def _about(dataset: "RenderedDataset", rows: list[int], pairs: "PixelPairs") -> dict[str, Any]:

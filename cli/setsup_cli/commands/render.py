@@ -66,7 +66,8 @@ class Options(RecipeOptions):
         option(
             "NAME ...",
             "Modalities to write; by default image, depth, normals, instances, triangles and, for generated rooms, "
-            "labels, with --matches also partners and status. Others are pose and intrinsics.",
+            "labels, with --matches also partners and status, with --frames also exact_flow, exact_flow_back, "
+            "flow_status and flow_back_status. Others are pose and intrinsics.",
         ),
     ] = None
     matches: Annotated[
@@ -132,7 +133,12 @@ def run(options: Any) -> int:
     found = search_models(given)
     recipe = build_recipe(options, found)
     rows = build_table(recipe, options)
-    if options.matches is None:
+    dataset: RenderedDataset
+    if options.matches is None and hasattr(options, "frames"):
+        from setsup.correspondence import RenderedFrames
+
+        dataset = RenderedFrames(recipe, rows, build_renderer(options))
+    elif options.matches is None:
         dataset = RenderedDataset(recipe, rows, build_renderer(options))
     else:
         from setsup.correspondence import RenderedPairs

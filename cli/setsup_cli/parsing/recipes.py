@@ -72,7 +72,7 @@ def resolve_options(subcommand: Subcommand, words: Sequence[str]) -> Subcommand:
         # their descriptions would have to be imported
         listed = f"Recipes: {', '.join(recipes())} (`{subcommand.command}` describes them)."
         return subcommand._replace(help=f"{subcommand.help}\n\n{listed}")
-    return _with_recipe(subcommand, recipe)
+    return _with_recipe(subcommand, recipe, any(word.partition("=")[0] == "--frames" for word in words))
 
 
 def list_recipes(about: str, json: bool) -> None:
@@ -84,15 +84,33 @@ def list_recipes(about: str, json: bool) -> None:
     say("\n".join(["recipes:", *lines, "", about]))
 
 
-def _with_recipe(subcommand: Subcommand, name: str) -> Subcommand:
-    kind = _kind(name)
-    added = [*_model_fields(kind), *map(_with_metavar, setting_fields(_usual(kind), _left_out(kind)))]
+def _with_recipe(subcommand: Subcommand, name: str, in_frames: bool) -> Subcommand:
+    kind = _kind(name, in_frames)
+    # a subcommand may have another option of this name, and sets the number of frames itself
+    own = {member.name for member in fields(subcommand.options)} | ({"frames"} if subcommand.name == "pairs" else set())
+    settings = setting_fields(_usual(kind), [*_left_out(kind), *own.intersection({"frames"})])
+    added = [*_model_fields(kind), *map(_with_metavar, settings)]
+    if in_frames and subcommand.name == "pairs":
+        about = option("FIRST SECOND", "Numbers of the two frames of a video to match; frame 0 is the first.")
+        added.append(("frames", Annotated[tuple[int, int] | None, about], _absent()))
     if hasattr(kind, "sampled"):
         about = option("N", "Render N random views of each model from the upper hemisphere, instead of the grid.")
         views: Setting = ("views", Annotated[int | None, about], _absent())
         added.append(views)
     options = make_dataclass("Options", added, bases=(subcommand.options,), frozen=True, kw_only=True)
-    return Subcommand(subcommand.name, options, f"{name}: {shows(name)}", name)
+    lines = [f"{name}: {shows(name, in_frames)}"]
+    if not in_frames and _in_frames(name):
+        word = "FIRST SECOND" if subcommand.name == "pairs" else "N"
+        more = f"`{subcommand.command} {name} --frames {word} --help` lists the options"
+        lines.append(f"With --frames {word}, things move: {more}.")
+    return Subcommand(subcommand.name, options, "\n\n".join(lines), name)
+
+
+def _in_frames(name: str) -> str | None:
+    """Class of a recipe's frames, if it has some."""
+    from setsup.scenes.recipes import IN_FRAMES
+
+    return IN_FRAMES.get(name)
 
 
 def recipes() -> Mapping[str, str]:
@@ -102,18 +120,26 @@ def recipes() -> Mapping[str, str]:
     return RECIPES
 
 
-def _kind(name: str) -> type:
+def _kind(name: str, in_frames: bool = False) -> type:
     from setsup.scenes import recipes as known
 
     if name not in known.RECIPES:
         raise DataError(f"unknown recipe {name!r}{did_you_mean(name, known.RECIPES)} (`setsup render` lists them)")
-    kind: type = getattr(known, known.RECIPES[name])
+    moving = _in_frames(name)
+    if in_frames and moving is None:
+        raise DataError(f"{name} has no frames; use --frames with {' or '.join(known.IN_FRAMES)}")
+    kind: type = getattr(known, moving if in_frames and moving is not None else known.RECIPES[name])
     return kind
 
 
-def shows(name: str) -> str:
+def _kind_of(options: Any) -> type:
+    """Class of the recipe that options name."""
+    return _kind(options.recipe, hasattr(options, "frames"))
+
+
+def shows(name: str, in_frames: bool = False) -> str:
     """What a recipe shows, in a line."""
-    return (_kind(name).__doc__ or "").partition("\n")[0].partition(";")[0].rstrip(".")
+    return (_kind(name, in_frames).__doc__ or "").partition("\n")[0].partition(";")[0].rstrip(".")
 
 
 def _usual(kind: type) -> Any:
@@ -168,14 +194,16 @@ def _absent() -> "Field[Any]":
 
 def model_settings(options: Any) -> dict[str, tuple[Path, ...]]:
     """Files and folders that options give for settings of models."""
-    given = {name: getattr(options, name) for name in _models(_kind(options.recipe))}
+    given = {name: getattr(options, name) for name in _models(_kind_of(options))}
     return {name: paths for name, paths in given.items() if paths is not None}
 
 
 def build_recipe(options: Any, found: "Mapping[str, FoundModels] | None" = None) -> "Recipe":
     """The recipe that options describe; `found` is what :func:`search_models` gives for them."""
-    kind = _kind(options.recipe)
+    kind = _kind_of(options)
     given = changed(options, _usual(kind), _left_out(kind))
+    if isinstance(given.get("frames"), tuple):  # the numbers of two frames
+        given["frames"] = max(*given["frames"], 0) + 1
     if found is None:
         found = search_models(model_settings(options))
         log_left_out(found)
