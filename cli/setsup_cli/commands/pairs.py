@@ -132,7 +132,7 @@ def _frame_rows(dataset: "RenderedDataset", frames: tuple[int, int], draws: int,
     found = [rows_where(table, f"frame == {frame}") for frame in frames]
     groups = table.group_by(list(dataset.pair_factors))
     scenes = [groups.find(table, rows)[0] for rows in found]
-    _, first, second = np.intersect1d(*scenes, return_indices=True)
+    _, first, second = np.intersect1d(scenes[0], scenes[1], return_indices=True)
     if not len(first):
         raise DataError(f"no scene has both frames {frames[0]} and {frames[1]}; change --where")
     chosen = permute(stream_key(seed, "pairs of frames"), len(first), np.arange(min(draws, len(first))))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from setsup.datasets import Dataset, Modality
     from setsup.loading.batch import Batch, Transform
 
-__all__ = ["Frames", "Halves", "PatchViews", "ViewCrops", "resampling_kind"]
+__all__ = ["FrameFlow", "Frames", "Halves", "PatchViews", "ViewCrops", "resampling_kind"]
 
 _log = logging.getLogger("setsup")
 
@@ -299,3 +299,58 @@ class Frames:
             return triples
         kinds = {"frame": "color", "later": "color", "flow_stack": "flow"}
         return Compose([triples, Augment(operations, modalities=kinds, seed=seed, stream="Frames")])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameFlow:
+    """A rendered frame and its exact flow to the next frame: views ``image`` and ``flow``.
+
+    See :class:`setsup.loading.views.FlowViews`.
+
+    Attributes
+    ----------
+    size : int, optional
+        Side of the crop, in pixels; by default frames are not cropped.
+    flip : bool
+        Whether half of the frames are flipped.
+    limit : float
+        Pixels at which flow is clipped.
+
+    """
+
+    size: int | None = field(default=None, metadata={"option": "crop_size"})
+    flip: bool = False
+    limit: float = 20.0
+
+    def build(self, dataset: "Dataset", seed: int) -> "Transform":
+        """Build the transform of a run."""
+        from setsup.loading.transforms import Crop, Flip
+        from setsup.loading.views import FlowViews
+
+        if "exact_flow" not in dataset.modalities:
+            raise SetsupError(
+                f"{dataset.name} has no modality 'exact_flow'; render frames, for example with `setsup render room "
+                "--frames 24`"
+            )
+        operations = [*([] if self.size is None else [Crop(self.size)]), *([Flip()] if self.flip else [])]
+        return _FrameFlow(FlowViews(self.limit), tuple(operations), seed)
+
+
+@dataclass(frozen=True)
+class _FrameFlow:
+    """Adds the view of flow, and crops it with the frame and its classes."""
+
+    view: Any
+    operations: tuple[Any, ...]
+    seed: int
+
+    def __call__(self, batch: "Batch") -> "Batch":
+        from setsup.loading.transforms import Augment
+
+        batch = self.view(batch)
+        if not self.operations:
+            return batch
+        kinds = {"image": "color", "flow": "flow", "labels": "label"}
+        known = {name: kind for name, kind in kinds.items() if name in batch}
+        augment = Augment(list(self.operations), modalities=known, eight_bit=True, seed=self.seed, stream="FrameFlow")
+        return augment(batch)

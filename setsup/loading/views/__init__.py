@@ -19,12 +19,14 @@ require_modules("views need", "torch", "kornia")  # before what imports them
 
 from setsup.loading.views.clips import FrameTriples
 from setsup.loading.views.color_views import ColorViews
+from setsup.loading.views.flows import FlowViews
 from setsup.loading.views.patches import Patches, PatchPairs
 from setsup.loading.views.pixels import PlanarPairs
 from setsup.loading.views.spatial import SpatialDescriptors, SpatialPairs
 
 __all__ = [
     "ColorViews",
+    "FlowViews",
     "FrameTriples",
     "PatchPairs",
     "Patches",

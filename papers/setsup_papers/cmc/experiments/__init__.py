@@ -9,7 +9,7 @@ from setsup.experiments.data import YOURS, Data
 from setsup.experiments.image_batches import Images
 from setsup.experiments.preset import Preset
 from setsup_papers.cmc.augmentations import ViewCrops
-from setsup_papers.cmc.experiments import digits, figure5, imagenet, rooms, stl10, videos
+from setsup_papers.cmc.experiments import digits, figure5, frames, imagenet, rooms, stl10, videos
 from setsup_papers.cmc.experiments.parts import ADAM
 from setsup_papers.cmc.settings import CMCSettings
 
@@ -40,6 +40,7 @@ PRESETS = [
     *figure5.PRESETS,
     *rooms.PRESETS,
     *videos.PRESETS,
+    *frames.PRESETS,
     _OWN,
     *SMALL_PRESETS,
 ]
