@@ -17,7 +17,7 @@ from setsup.scenes.frame import Frame
 from setsup.scenes.ray_engines import Hits
 from setsup.scenes.rays import Rays
 from setsup.scenes.scene import Scene
-from setsup_renderers.shading import Seen, Surfaces, albedo, light, normals
+from setsup_renderers.shading import Seen, Surfaces, light, normals
 
 __all__ = ["EmbreeRenderer"]
 
@@ -120,7 +120,7 @@ class EmbreeRenderer:
         """Light that comes from each point to the camera, (n, 3)."""
         size = max(self._size, float(np.abs(camera.centre - self._middle).max()))
         fallen = light(self._loaded().lights, camera, seen, flat, shading, self._rays.blocked, size)
-        colors = albedo(self._surfaces, seen)
+        colors = self._surfaces.appearance.albedo(seen.triangle, seen.u, seen.v)
         colors *= fallen
         return colors
 

@@ -14,6 +14,7 @@ from setsup.datasets.modality import first_image
 from setsup.errors import DataError, SetsupError
 from setsup.pages.answers import Answer, DamagedRows, Query
 from setsup.pages.places import without_folders
+from setsup.reports.masks import mask_colors
 from setsup.reports.thumbnails import thumbnail
 
 __all__ = ["CHUNK", "COLUMNS", "TILE", "draw_thumbs", "encoded", "image_modality", "sprite", "whole"]
@@ -118,13 +119,22 @@ def whole(dataset: Dataset, row: int, modality: str) -> tuple[Answer | None, str
     if dataset.modalities[modality].color:
         return encoded(_opened(values), exact=True), text
     axes = values.shape
-    if values.dtype.kind in "fiub" and len(axes) in (2, 3) and min(axes[:2]) >= _LEAST and axes[2:] in ((), (1,), (3,)):
+    if _is_packed(dataset, modality, values):
+        return encoded(_opened(mask_colors(values)), exact=True), f"{text}, bits of objects, with a color for each"
+    shown_axes = ((), (1,), (2,), (3,))
+    if values.dtype.kind in "fiub" and len(axes) in (2, 3) and min(axes[:2]) >= _LEAST and axes[2:] in shown_axes:
         shown, low, high = _scaled(values)
         unit = f" {dataset.modalities[modality].unit}" if dataset.modalities[modality].unit else ""
         return encoded(_opened(shown), exact=True), f"{text}, {low:.4g} to {high:.4g}{unit} from black to white"
     flat = values.reshape(-1)
     some = ", ".join(f"{number:.5g}" if flat.dtype.kind == "f" else str(number) for number in flat[:16])
     return None, f"{text}: {some}{', …' if flat.size > 16 else ''}"
+
+
+def _is_packed(dataset: Dataset, modality: str, values: Array) -> bool:
+    """Whether a modality is the mask of the objects of a rendering, not one of a recording."""
+    rendered = values.shape[2:] > (1,) or hasattr(dataset, "recipe") or hasattr(dataset, "recipe_key")
+    return modality == "mask" and values.dtype == np.uint8 and values.ndim == 3 and rendered
 
 
 def _scaled(values: Array) -> tuple[Array, float, float]:

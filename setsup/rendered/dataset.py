@@ -16,8 +16,8 @@ from setsup.factors.table import FactorTable
 from setsup.files.expand_user import expanded
 from setsup.rendered.create import open_cache
 from setsup.rendered.layout import one_row
-from setsup.rendered.modalities import KEPT, LABELS, OUTPUTS, describe
-from setsup.rendered.outputs import OF_ROW, pixel_outputs
+from setsup.rendered.modalities import KEPT, LABELS, OUTPUTS, POSES, describe
+from setsup.rendered.outputs import COMPUTED, OF_INSTANCES, pixel_outputs
 from setsup.rendered.renderer_pool import Failed, RendererPool, RowErrors, spread_rows
 from setsup.rendered.rows import RowFiles
 from setsup.scenes import Camera, Frame, Recipe, Renderer, Scene
@@ -26,6 +26,8 @@ from setsup.scenes.renderers import choose
 __all__ = ["RenderedDataset"]
 
 Take = Callable[[int, Scene, Camera, Frame], object]
+
+_MOST = 1 << 12  # instances that masks and poses have room for
 
 _log = logging.getLogger("setsup")
 
@@ -38,6 +40,11 @@ class RenderedDataset(BaseDataset):
     vectors in the camera's frame (x right, y down, z forward), 0 where there is nothing; ``instances`` and
     ``triangles`` (H, W) int32, −1 where there is nothing (see :class:`setsup.scenes.Frame`). Of a recipe with classes,
     such as a room that is generated, also ``labels`` (H, W) uint8: the class of what is seen, 0 where there is nothing.
+
+    Others are computed where ``modalities=`` names them: ``nocs``, ``object_coordinates``, ``uv``, ``barycentrics``,
+    ``albedo``, ``material``, ``mask``, ``pose``, ``intrinsics`` and ``object_poses``; see
+    :func:`setsup.rendered.outputs.pixel_outputs`. ``mask`` and ``object_poses`` have room for ``recipe.instances``
+    objects, or as many as the scene of the first row has; they are not available above 4,096.
 
     The bytes of a row depend only on the recipe, its values and the renderer. ``fetch`` raises a DataError where a row
     cannot be rendered, or the renderer does not work here. Rows of one fetch that share a scene are
@@ -239,7 +246,9 @@ class RenderedDataset(BaseDataset):
         arrays = {name: getattr(frame, OUTPUTS[name]) for name in names if name in OUTPUTS}
         if LABELS in names:
             arrays[LABELS] = self._labels(scene, frame)
-        return arrays | pixel_outputs(scene, camera, frame, [name for name in names if name in OF_ROW])
+        if computed := [name for name in names if name in COMPUTED]:
+            arrays |= pixel_outputs(scene, camera, frame.triangle, computed, self._instances)
+        return arrays
 
     def bound(self, rows: Rows) -> Rows:
         """Rows that are left out when the given rows are; a subclass may add rows that depend on them."""
@@ -247,8 +256,11 @@ class RenderedDataset(BaseDataset):
 
     def _describe(self, scene: Scene) -> dict[str, Modality]:
         """All modalities that rows can have, of which the first row has a scene."""
-        names = {*OUTPUTS, *OF_ROW, *self.classes, *self.added, *self.extra}
-        lengths = {"image": 3 if scene.background is not None else 4}
+        instances = self._instances = getattr(self.recipe, "instances", None) or 1 + max(scene.names, default=-1)
+        names = {*OUTPUTS, *COMPUTED, *self.classes, *self.added, *self.extra}
+        if not 0 < instances <= _MOST:
+            names -= {*OF_INSTANCES}
+        lengths = {"image": 3 if scene.background is not None else 4, "mask": -(-instances // 8), POSES: instances}
         height, width = self.recipe.size
         return {name: describe(name, (height, width), lengths.get(name)) for name in KEPT if name in names}
 

@@ -26,6 +26,17 @@ _FILES: Mapping[str, str] = {
     "status.npy": "0 visible: the other view shows the point. 1 occluded: something stands between, or it sees the "
     "surface's other side. 2 outside: beyond the other image, or behind its camera. 3 no surface: nothing there",
     "labels.npy": "class of what is shown, a place in the list of classes",
+    "nocs.npy": "the point in the box of its object: object_coordinates about the box's middle, divided by its diagonal, "
+    "plus 0.5; (0, 0, 0): nothing there",
+    "object_coordinates.npy": "the point in the frame of its object, metres, scaled as in the scene; NaN: nothing there",
+    "uv.npy": "texture coordinates, (0, 0) at the lower left of the image, not wrapped; NaN: none, or nothing there",
+    "barycentrics.npy": "shares of the corners of the triangle, which add up to 1; (0, 0, 0): nothing there",
+    "albedo.npy": "sRGB of the surface without light; (0, 0, 0): nothing there",
+    "material.npy": "number of the material in the scene, the same for equal ones; -1: nothing there",
+    "mask.npy": "bit k % 8, from the lowest, of byte k // 8: whether the object of instances number k is on the pixel, "
+    "seen or hidden; numpy.unpackbits(mask, axis=-1, bitorder='little')",
+    "object_poses.npy": "from the frame of each object, by its number in instances, to the camera frame: rigid "
+    "(4, 4) matrices; NaN: no such object",
     "pose.npy": "from the camera frame to the world, a (4, 4) matrix: the inverse of (R t; 0 1)",
     "intrinsics.npy": "the same as camera_k",
     "exact_flow.npy": "(u, v) in pixels: what is shown at (x, y) is at (x + u, y + v) in the next frame, also beyond "

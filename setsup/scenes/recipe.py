@@ -38,6 +38,9 @@ class Recipe(Protocol):
     classes : tuple of str, optional
         Names of semantic classes, of which the first is that of nothing. A recipe that has some has a method
         ``label(name)`` as well, which gives the number of the class of an instance.
+    instances : int, optional
+        1 + the largest number of an instance in any of its scenes, for which masks and poses of objects have room;
+        by default that of the scene of the first row.
     key : str
         Tells apart recipes that draw different images: the name and all options, meshes by their digests.
 

@@ -120,6 +120,7 @@ class ObjectView:
 
     name = "object"
     scene_factors = ("model",)
+    instances = 1
 
     def __post_init__(self) -> None:
         """Check all options."""

@@ -83,6 +83,7 @@ class Shapes3D:
     name = "shapes3d"
     factors = factors()
     scene_factors = ("floor_hue", "wall_hue", "object_hue", "scale", "shape")
+    instances = 3
 
     def __post_init__(self) -> None:
         """Check the size."""

@@ -19,11 +19,15 @@ from setsup.scenes.recipes.room.patterns import finish
 from setsup.scenes.recipes.room.solids import Part, box, build_mesh, rectangle
 from setsup.scenes.scene import Placement, Scene
 
-__all__ = ["SKY", "made_room"]
+__all__ = ["MOST_PLACEMENTS", "SKY", "made_room"]
 
 
 SKY = (190, 214, 240)
 """What is seen through windows, sRGB bytes."""
+
+_ALONG = 8  # pieces of furniture along a wall that are tried
+MOST_PLACEMENTS = 3 + 3 + 4 * 2 * _ALONG + 6
+"""Walls, floor and ceiling; two windows and a door; furniture with pictures; a rug, and a table with chairs."""
 
 _GAP = 0.02  # metres between furniture and wall, so that no two surfaces lie in one plane
 _CORNER = 1.0  # metres that the furniture of the shorter walls keeps from their ends
@@ -176,7 +180,7 @@ def _along(key: Words, wall: _Wall, holes: Sequence[_Opening], height: float) ->
     """Furniture from the left of a wall to its right, and pictures above what is low."""
     short = abs(wall.along[0]) < 0.5
     cursor, end = (_CORNER, wall.length - _CORNER) if short else (0.05, wall.length - 0.05)
-    for number in range(8):
+    for number in range(_ALONG):
         own = fold(key, number)
         numbers = uniform(fold(own, np.arange(6)))
         name = tuple(FURNITURE)[int(randint_below(fold(own, 6), len(FURNITURE)))]

@@ -40,7 +40,7 @@ from setsup.scenes.recipes.room.cameras import CameraPair, camera_pair
 from setsup.scenes.recipes.room.classes import CLASSES, class_number
 from setsup.scenes.recipes.room.floor import direction, levelled
 from setsup.scenes.recipes.room.lights import room_lights
-from setsup.scenes.recipes.room.made import SKY, made_room
+from setsup.scenes.recipes.room.made import MOST_PLACEMENTS, SKY, made_room
 from setsup.scenes.recipes.room.solids import default_objects
 from setsup.scenes.recipes.room.space import Space, Surfaces, free_space
 from setsup.scenes.recipes.values import LARGEST, number
@@ -153,6 +153,11 @@ class Room:
     def classes(self) -> tuple[str, ...]:
         """Names of what the instances of generated rooms are: "nothing", "wall", …; none for rooms of meshes."""
         return CLASSES if self.meshes is None else ()
+
+    @property
+    def instances(self) -> int:
+        """Most placements of a room: those of its shell, and all objects."""
+        return self.count[1] + (MOST_PLACEMENTS if self.meshes is None else 1)
 
     def label(self, name: str) -> int:
         """Number of the class of an instance; that of ``objects`` is "object", whatever their names."""
