@@ -26,9 +26,9 @@ _FILES: Mapping[str, str] = {
     "status.npy": "0 visible: the other view shows the point. 1 occluded: something stands between, or it sees the "
     "surface's other side. 2 outside: beyond the other image, or behind its camera. 3 no surface: nothing there",
     "labels.npy": "class of what is shown, a place in the list of classes",
-    "nocs.npy": "the point in the box of its object: object_coordinates about the box's middle, divided by its diagonal, "
-    "plus 0.5; (0, 0, 0): nothing there",
-    "object_coordinates.npy": "the point in the frame of its object, metres, scaled as in the scene; NaN: nothing there",
+    "nocs.npy": "object_coordinates about the middle of the object's box, divided by its diagonal, plus 0.5; "
+    "(0, 0, 0): nothing there",
+    "object_coordinates.npy": "the point in the frame of its object, at the scale of the scene; NaN: nothing there",
     "uv.npy": "texture coordinates, (0, 0) at the lower left of the image, not wrapped; NaN: none, or nothing there",
     "barycentrics.npy": "shares of the corners of the triangle, which add up to 1; (0, 0, 0): nothing there",
     "albedo.npy": "sRGB of the surface without light; (0, 0, 0): nothing there",

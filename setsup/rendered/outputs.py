@@ -85,7 +85,7 @@ def pixel_outputs(
     >>> found = pixel_outputs(scene, camera, [[0, 0]], ["object_coordinates", "barycentrics", "nocs"])
     >>> found["object_coordinates"][0, 1].tolist(), found["barycentrics"][0, 1].tolist()
     ([1.0, 0.0, 0.0], [0.75, 0.25, 0.0])
-    >>> found["nocs"][0, 0].round(3).tolist()
+    >>> found["nocs"][0, 0].astype(float).round(3).tolist()
     [0.053, 0.276, 0.5]
 
     """
@@ -166,7 +166,7 @@ def _of(values: Reals, rows: npt.NDArray[np.int64]) -> Reals:
 
 
 def _barycentrics(points: _Points) -> Reals:
-    return np.stack([np.maximum(1 - points.u - points.v, 0), points.u, points.v], axis=1)
+    return np.stack([np.maximum(1 - points.u - points.v, 0), points.u, points.v], axis=1) + 0.0  # never −0
 
 
 def _nocs(points: _Points) -> Reals:

@@ -32,5 +32,5 @@ def mask_colors(mask: Bytes) -> Pixels:
     colors = np.full((*mask.shape[:2], 3), 255, np.uint8)
     for number in np.argsort(-sizes, kind="stable").tolist():
         if sizes[number]:
-            colors[covered[..., number] > 0] = rgb(DISTINCT[number % len(DISTINCT)])
+            colors[covered[..., number] > 0] = np.rint(255 * rgb(DISTINCT[number % len(DISTINCT)]))
     return colors
