@@ -9,17 +9,21 @@ import shutil
 import sys
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
+from typing import Annotated
 
 from setsup.errors import DataError
 from setsup.files import cache_folder, existing_folder, manifest_folder, readable_size
 from setsup.optional import LIBRARIES, command, installed
+from setsup_cli.gpu import download_line, gpu_lines, install_line
 from setsup_cli.output import say, show_json, show_table
-from setsup_cli.parsing.arguments import Common
+from setsup_cli.parsing.arguments import Common, flag
 from setsup_cli.suggestions import advise_command
 
 __all__ = ["HELP", "Check", "Options", "run"]
 
-HELP = "The exit code is 0 if all required packages are installed, and 2 otherwise; optional packages do not affect it."
+HELP = """\
+The exit code is 0 if all required packages are installed, and 2 otherwise; optional packages do not affect it. With
+--gpu, it is 0 if torch can use a GPU."""
 
 _LITTLE = 2_000_000_000
 
@@ -37,9 +41,15 @@ class Check:
 class Options(Common):
     """Options of the subcommand."""
 
+    gpu: Annotated[
+        bool, flag("Check the GPU instead: driver, torch, OpenGL, packages; and print how to download what is missing.")
+    ] = False
+
 
 def run(options: Options) -> int:
     """Check, and print a line for each result."""
+    if options.gpu:
+        return _run_gpu(options)
     checks = [_python(), *_required(), *_optional(), _display(), *_renderers(), _manifests(), *_cache()]
     if options.json:
         show_json([asdict(check) for check in checks])
@@ -49,6 +59,21 @@ def run(options: Options) -> int:
             say()
             show_table(["to add", "for"], absent)
         advise_command(options, ["setsup", "sample", "--inactive", "wall_hue"])
+    return 2 if any(check.state == "missing" for check in checks) else 0
+
+
+def _run_gpu(options: Options) -> int:
+    """Check the GPU, and print how packages are brought to a machine without a network."""
+    checks = [_python(), *(Check(*line) for line in gpu_lines())]
+    commands = {"download": download_line(), "install": install_line()}
+    if options.json:
+        show_json([asdict(check) for check in checks] + [asdict(Check(n, "ok", c)) for n, c in commands.items()])
+    else:
+        show_table(["what", "state", ""], [[check.name, check.state, check.detail] for check in checks])
+        alike = f"{platform.system()} {platform.machine()} and Python {sys.version_info.major}.{sys.version_info.minor}"
+        say(f"\nto download all wheels, in a clone on a machine with a network, {alike}:\n{commands['download']}")
+        say(f"\nto install them here, in that clone with its folder wheels:\n{commands['install']}")
+        advise_command(options, ["make", "gpu"])
     return 2 if any(check.state == "missing" for check in checks) else 0
 
 
