@@ -190,7 +190,7 @@ def test_a_run_of_an_earlier_version_has_the_defaults(tmp_path: Path) -> None:
     kept = json.loads(path.read_text())
     for name in ("accumulate", "clip_norm", "clip_value"):
         del kept["settings"][name]
-    for name in ("strategy", "sync_batchnorm", "profiler"):
+    for name in ("strategy", "sync_batchnorm", "profiler", "checkpoint_minutes"):
         del kept["config"][name]
     path.write_text(json.dumps(kept))
     assert open_run(tmp_path, PLAIN).preset == SHORT

@@ -121,6 +121,10 @@ class Options(Common):
         bool,
         flag("Continue when the loss or the weights are not finite; by default the run stops."),
     ] = False
+    checkpoint_minutes: Annotated[
+        float | None,
+        declared("N", "Also write a checkpoint when N minutes have passed, for a machine that may be taken away."),
+    ] = None
     keep_every: Annotated[int | None, declared("N", "Keep a checkpoint every N steps, such as step-000500.ckpt.")] = (
         None
     )

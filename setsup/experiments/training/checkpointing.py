@@ -59,7 +59,8 @@ class CheckpointCallback(Callback):
         self._last: dict[str, torch.Tensor] = {}
         self._handlers: dict[int, Any] = {}
         self._seconds, self._images, self._since, self._saved = 0.0, 0, 0.0, 0
-        self._written = 0.0
+        self._written, self._saved_at = 0.0, 0.0
+        self._longest = None if config.checkpoint_minutes is None else 60 * config.checkpoint_minutes
         self._good: Path | None = None
         self._ending = False
         self.stopped: int | None = None
@@ -102,7 +103,7 @@ class CheckpointCallback(Callback):
             for number in (signal.SIGINT, signal.SIGTERM):
                 self._handlers[number] = signal.signal(number, self._stop)
         self._since, self._saved = time.perf_counter(), self._counter.steps
-        self._written = self._since
+        self._written = self._saved_at = self._since
 
     def _end_draw(self, trainer: Trainer, outputs: Any, batch: Any, *, first: bool) -> None:
         """Buffer the metrics of a draw; at the end of a step write a checkpoint when it is due, and end the run."""
@@ -117,6 +118,7 @@ class CheckpointCallback(Callback):
         step = self._counter.steps
         due = len(self._buffer) >= _FLUSH or time.perf_counter() - self._written >= _WAIT
         kept = self._kept.due(step, self._buffer[-1][1])
+        kept = kept or (self._longest is not None and time.perf_counter() - self._saved_at >= self._longest)
         stop, due, spoilt, kept = _any_rank(trainer, self.stopped is not None, due, self._nonfinite() is not None, kept)
         if stop:
             self.stopped = self.stopped or signal.SIGTERM  # another rank got the signal
@@ -219,7 +221,7 @@ class CheckpointCallback(Callback):
             if trainer.is_global_zero and self._good == path:  # otherwise the one there was damaged, and is no loss
                 keep_previous(self._folder)
         self._kept.keep(path if trainer.is_global_zero else None, self._counter.steps)
-        self._good, self._saved = path, self._counter.steps
+        self._good, self._saved, self._saved_at = path, self._counter.steps, time.perf_counter()
         if self._saved >= trainer.max_steps and trainer.is_global_zero:
             drop_previous(self._folder)
 

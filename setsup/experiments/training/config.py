@@ -40,6 +40,9 @@ class RunConfig:
         folder ``profile`` of the run.
     allow_nonfinite : bool
         Continue when the loss or the weights are no longer finite; otherwise a run stops there.
+    checkpoint_minutes : float, optional
+        Also write a checkpoint when so many minutes have passed since the last one, for a machine that may be taken
+        away.
     keep_every : int, optional
         Keep the checkpoint of every N-th step, as ``step-000500.ckpt``.
     keep_best : str, optional
@@ -59,6 +62,7 @@ class RunConfig:
     log: tuple[Literal["tensorboard", "wandb", "mlflow"], ...] = ()
     profiler: Literal["simple", "advanced", "pytorch"] | None = None
     allow_nonfinite: bool = False
+    checkpoint_minutes: float | None = None
     keep_every: int | None = None
     keep_best: str | None = None
 
@@ -70,5 +74,10 @@ class RunConfig:
             raise SetsupError(f"{name} must be 1 or more, not {number}")
         if self.keep_best is not None:
             split_metric(self.keep_best)
+        if self.checkpoint_minutes is not None and not 0 < self.checkpoint_minutes < float("inf"):
+            raise SetsupError(
+                "checkpoint_minutes must be above 0, or None for checkpoints by steps only, not "
+                f"{self.checkpoint_minutes}"
+            )
         if self.keep_every is not None and self.keep_every < 1:
             raise SetsupError(f"keep_every must be 1 or more (a number of steps), not {self.keep_every}")
