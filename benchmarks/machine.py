@@ -8,7 +8,7 @@ import sys
 from datetime import date
 from pathlib import Path
 
-__all__ = ["machine", "versions"]
+__all__ = ["accelerator", "machine", "versions"]
 
 
 def machine(*, with_load: bool = True) -> str:
@@ -25,6 +25,14 @@ def versions() -> str:
     """Libraries that carry the work on either side."""
     names = ("setsup", "numpy", "scipy", "h5py", "pyarrow")
     return ", ".join(f"{name} {_version(name)}" for name in names)
+
+
+def accelerator() -> str:
+    """The GPUs with their driver, and the build of torch."""
+    from setsup_cli.gpu import driver_line
+
+    _, state, gpus = driver_line()
+    return f"{gpus if state == 'ok' else 'no GPU'}; torch {_version('torch')}"
 
 
 def _commit() -> str:

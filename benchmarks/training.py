@@ -15,7 +15,7 @@ from benchmarks.measure import Side, alternate, ratio, sized
 from benchmarks.peers import peer
 from benchmarks.rows import Row, at_most, duration
 
-__all__ = ["rows"]
+__all__ = ["rows", "write_mnist"]
 
 TOPIC = "training"
 DIGITS, SIDE = sized(60_000, 4_000), 28
@@ -31,7 +31,7 @@ def rows(full: bool) -> Iterator[Row]:
     torch.set_num_threads(1)
     try:
         with tempfile.TemporaryDirectory(prefix="setsup-bench-") as folder:
-            _write_mnist(Path(folder))
+            write_mnist(Path(folder))
             yield from _step(Path(folder))
     finally:
         torch.set_num_threads(threads)
@@ -76,7 +76,7 @@ def _step(root: Path) -> Iterator[Row]:
     yield Row(TOPIC, "abc/mnist: 500 steps", duration(run), "30 s, a first trial", "30 s", ratio(run, 30 + 0 * run))
 
 
-def _write_mnist(folder: Path) -> None:
+def write_mnist(folder: Path) -> None:
     """The training files of MNIST with random pictures."""
     rng = np.random.default_rng(0)
     for part, count in (("train", DIGITS), ("t10k", 10_000)):

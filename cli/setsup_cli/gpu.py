@@ -9,7 +9,7 @@ from pathlib import Path
 
 from setsup.optional import LIBRARIES, installed
 
-__all__ = ["CONSTRAINTS", "Line", "download_line", "gpu_lines", "install_line"]
+__all__ = ["CONSTRAINTS", "Line", "download_line", "driver_line", "gpu_lines", "install_line"]
 
 Line = tuple[str, str, str]
 """Name, state (``ok``, ``missing`` or ``absent``) and detail of a check."""
@@ -27,10 +27,10 @@ _SECONDS = 20.0
 
 def gpu_lines() -> list[Line]:
     """All checks, in the order in which they depend on each other."""
-    return [_driver(), _cuda(), *_torch(), _compiler(), _egl(), *_packages()]
+    return [driver_line(), _cuda(), *_torch(), _compiler(), _egl(), *_packages()]
 
 
-def _driver() -> Line:
+def driver_line() -> Line:
     """The GPUs as the driver lists them."""
     found = shutil.which("nvidia-smi")
     if found is None:

@@ -27,6 +27,7 @@ EVERY_STEP = 1e-9  # minutes
 
 def on_machine(name: str, home: Path, die_at: int | None = None) -> None:
     """Train in a folder of this machine; at a step, the machine goes down."""
+    torch.set_num_threads(1)  # of a forked process: the other threads of its parent are not there
     os.chdir(home)
     socket.gethostname = lambda: name
     platform.node = lambda: name
@@ -44,7 +45,7 @@ def on_machine(name: str, home: Path, die_at: int | None = None) -> None:
 
 
 def started(*given: Any) -> int | None:
-    process = multiprocessing.get_context("fork").Process(target=on_machine, args=given)
+    process = multiprocessing.get_context("fork").Process(target=on_machine, args=given, daemon=True)
     process.start()
     process.join(120)
     return process.exitcode

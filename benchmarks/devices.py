@@ -1,0 +1,60 @@
+"""The GPU that topics measure on; shrunk, the processor, where the same code runs to see that it does."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from benchmarks.measure import Side, shrunk
+from benchmarks.training import write_mnist
+
+__all__ = ["device", "mnist", "published_mnist", "timed", "wait"]
+
+
+def device() -> str:
+    """Name of the device for torch; RuntimeError where there is no GPU and nothing is shrunk."""
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda:0"
+    if shrunk():
+        return "cpu"
+    raise RuntimeError("torch sees no GPU; setsup doctor --gpu says why")
+
+
+def wait() -> None:
+    """Let the GPU end what it was given."""
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def timed(run: Callable[[], object], units: int = 1) -> Side:
+    """A side whose calls end when the GPU has done them."""
+
+    def whole() -> None:
+        run()
+        wait()
+
+    return Side(whole, units)
+
+
+def published_mnist() -> Path | None:
+    """Folder of the published files of MNIST in ``SETSUP_DATA`` or the user's cache; None where they are in neither."""
+    places = [Path(place) for place in (os.environ.get("SETSUP_DATA"),) if place]
+    places.append(user_cache_path("setsup", appauthor=False))  # SETSUP_CACHE is that of this run
+    found = (place / "mnist" for place in places)
+    return next((place for place in found if any(place.glob("train-images-idx3-ubyte*"))), None)
+
+
+def mnist(folder: Path) -> Path:
+    """Folder with files of MNIST: random pictures where there are no published ones, which changes no time."""
+    made = folder / "mnist"
+    if not shrunk() and (published := published_mnist()) is not None:
+        return published
+    if not made.exists():
+        made.mkdir(parents=True)
+        write_mnist(made)
+    return made

@@ -1,0 +1,48 @@
+"""Where these tests compute: on a GPU, marked ``gpu``, and on the processor, so that the code is run without one."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+CUDA = pytest.param("cuda:0", id="cuda", marks=pytest.mark.gpu)
+CPU = pytest.param("cpu", id="cpu", marks=pytest.mark.long("tests for GPUs, on the processor"))
+
+
+def without_gpu() -> str:
+    """Why there is no GPU for torch; empty if there is one."""
+    import torch
+
+    if torch.cuda.is_available():
+        return ""
+    build = torch.version.cuda
+    return "there is no GPU that torch sees" if build else f"torch {torch.__version__} is a build without CUDA"
+
+
+@pytest.fixture(params=[CUDA, CPU])
+def device(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A device of torch, whose products and convolutions are of float32 and not of TF32."""
+    with exact(request.param) as name:
+        yield name
+
+
+class exact:
+    """Skips where there is no such device; without TF32 until it is left."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+
+    def __enter__(self) -> str:
+        torch = pytest.importorskip("torch", reason="torch is not installed")
+        if self.device != "cpu" and (why := without_gpu()):
+            pytest.skip(why)
+        self.before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+        torch.set_float32_matmul_precision("highest")
+        torch.backends.cudnn.allow_tf32 = False
+        return self.device
+
+    def __exit__(self, *error: Any) -> None:
+        import torch
+
+        torch.set_float32_matmul_precision(self.before[0])
+        torch.backends.cudnn.allow_tf32 = self.before[1]
