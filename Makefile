@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # hundreds of processes of the tests start from the sources, which are compiled once and not by each of them
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help sample test test-all smoke lint style types units docs bench bench-check audit others clean
+.PHONY: help sample test test-all smoke lint style types units docs bench bench-check gpu audit others clean
 
 help:
 	@echo "make sample   draw two sets of procedural Shapes3D images with a fixed wall hue"
@@ -16,6 +16,7 @@ help:
 	@echo "make test-all also the long tests (fuzzing, kills, trainings, wheels, clusters), documentation, benchmarks shrunk"
 	@echo "make smoke    every experiment, shrunk to seconds; subcommands killed 50 times each; more ranks: 40 minutes"
 	@echo "make bench    measure speed against peers and hardware limits, in an environment of its own"
+	@echo "make gpu      check and measure what needs a GPU, and resume; make gpu SHRINK=1 runs it all in seconds without one"
 	@echo "make audit    count the batches that break what their sampler promises, of setsup and of its peers"
 	@echo "make bench-check   that each benchmark runs: all of them shrunk to seconds"
 	@echo "make clean    remove the environments and tool output"
@@ -93,6 +94,13 @@ bench: $(STAMPS)/all
 	@$(BIN)/python benchmarks/install_peers.py .venv-bench
 	@.venv-bench/bin/python -m benchmarks --json setsup-bench.json
 
+# a machine with a GPU often has no network, and torch of its own: where there is no .venv, nothing is installed
+GPU_PYTHON ?= $(or $(wildcard $(BIN)/python),$(PYTHON))
+
+gpu:
+	-@$(GPU_PYTHON) -c "import sys; from setsup_cli.main import main; sys.exit(main(['doctor', '--gpu', '--quiet']))"
+	@$(GPU_PYTHON) -m benchmarks gpu $(if $(SHRINK),--shrink --json setsup-gpu-shrunk.json,--resume --json setsup-gpu.json)
+
 audit: $(STAMPS)/all
 	@$(BIN)/python benchmarks/install_peers.py .venv-bench
 	@.venv-bench/bin/python -m benchmarks.sampler_audit
@@ -106,4 +114,4 @@ others: bench-check
 	.venv-bench/bin/python -m pytest -m "not smoke" $(OTHERS)
 
 clean:
-	rm -rf $(VENV) .venv-bench setsup-bench.json site setsup-samples .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-bench setsup-bench.json setsup-gpu*.json site setsup-samples .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -8,7 +8,7 @@ Of the profile the ten operators are kept that take longest, once by the GPU's t
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -127,24 +127,19 @@ def graphed(step: Step, to: str) -> Step:
     return replay
 
 
-class _tf32:  # noqa: N801
+@contextmanager
+def _tf32(allowed: bool) -> Iterator[None]:
     """Products and convolutions of float32 in TF32, or not."""
+    import torch
 
-    def __init__(self, allowed: bool) -> None:
-        self.allowed = allowed
-
-    def __enter__(self) -> None:
-        import torch
-
-        self.before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
-        torch.set_float32_matmul_precision("high" if self.allowed else "highest")
-        torch.backends.cudnn.allow_tf32 = self.allowed
-
-    def __exit__(self, *error: object) -> None:
-        import torch
-
-        torch.set_float32_matmul_precision(self.before[0])
-        torch.backends.cudnn.allow_tf32 = self.before[1]
+    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    torch.set_float32_matmul_precision("high" if allowed else "highest")
+    torch.backends.cudnn.allow_tf32 = allowed
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before[0])
+        torch.backends.cudnn.allow_tf32 = before[1]
 
 
 def _profile(step: Step, to: str) -> Iterator[Row]:

@@ -11,7 +11,7 @@ from setsup.files import written
 __all__ = ["Run", "Unfinished"]
 
 
-class Unfinished(Exception):  # noqa: N818
+class Unfinished(Exception):
     """Raised by a topic that measured all that its time allowed: it goes on when it is run again."""
 
 
@@ -47,6 +47,7 @@ class Run:
         self.seconds: dict[str, float] = {}
         self.later: list[dict[str, str]] = []
         self._machine = about[0] if about else ""
+        self._earlier: set[tuple[str, str, str]] = set()
         if resume and path is not None and path.exists():
             self._read(path)
         self._write()
@@ -64,9 +65,9 @@ class Run:
 
     def keep(self, row: Row) -> None:
         """Add a row, in the place of the one that an earlier run has of the same."""
-        same = [number for number, one in enumerate(self.rows) if _names(one) == _names(row)]
-        if same:
-            self.rows[same[0]] = row
+        if (names := _names(row)) in self._earlier:
+            self._earlier.remove(names)
+            self.rows[[_names(one) for one in self.rows].index(names)] = row
         else:
             self.rows.append(row)
         self._write()
@@ -101,6 +102,7 @@ class Run:
         self.about, self.seconds, self.failed = kept["about"], kept["seconds"], kept["failed"]
         self.unfinished, self.later = kept.get("unfinished", {}), kept.get("later", [])
         self.rows = [_row(values) for values in kept["rows"]]
+        self._earlier = set(map(_names, self.rows))
 
     def _write(self) -> None:
         if self.path is not None:

@@ -1,7 +1,7 @@
 """Where these tests compute: on a GPU, marked ``gpu``, and on the processor, so that the code is run without one."""
 
 from collections.abc import Iterator
-from typing import Any
+from contextlib import contextmanager
 
 import pytest
 
@@ -26,23 +26,17 @@ def device(request: pytest.FixtureRequest) -> Iterator[str]:
         yield name
 
 
-class exact:
-    """Skips where there is no such device; without TF32 until it is left."""
-
-    def __init__(self, device: str) -> None:
-        self.device = device
-
-    def __enter__(self) -> str:
-        torch = pytest.importorskip("torch", reason="torch is not installed")
-        if self.device != "cpu" and (why := without_gpu()):
-            pytest.skip(why)
-        self.before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
-        torch.set_float32_matmul_precision("highest")
-        torch.backends.cudnn.allow_tf32 = False
-        return self.device
-
-    def __exit__(self, *error: Any) -> None:
-        import torch
-
-        torch.set_float32_matmul_precision(self.before[0])
-        torch.backends.cudnn.allow_tf32 = self.before[1]
+@contextmanager
+def exact(device: str) -> Iterator[str]:
+    """Skip where there is no such device; without TF32 until it is left."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    if device != "cpu" and (why := without_gpu()):
+        pytest.skip(why)
+    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cudnn.allow_tf32 = False
+    try:
+        yield device
+    finally:
+        torch.set_float32_matmul_precision(before[0])
+        torch.backends.cudnn.allow_tf32 = before[1]

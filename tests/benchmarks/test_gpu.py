@@ -1,0 +1,182 @@
+"""The benchmarks of a GPU: all of them shrunk on the processor, and how several short stays on a machine add up."""
+
+import json
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("lightning", reason="lightning is not installed")
+
+from benchmarks import __main__ as command
+from benchmarks.limit import limited
+from benchmarks.measure import SHRINK, Spread
+from benchmarks.rows import Row, at_most
+from benchmarks.run import Run, Unfinished
+from setsup.experiments import open_run
+from tests.experiments.small import PLAIN
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def row(topic: str, what: str = "one", figure: float = 2.0) -> Row:
+    return Row(topic, what, "1 s", "a peer", "2 s", Spread(figure, figure, figure), "s", at_most(3))
+
+
+@pytest.fixture
+def modules() -> Iterator[None]:
+    """Topics are imported anew, since their sizes are chosen then, and again by tests to come."""
+    before = {name: module for name, module in sys.modules.items() if name.startswith("benchmarks.")}
+    for name in before.keys() - {"benchmarks.__main__"}:
+        del sys.modules[name]
+    yield
+    for name in [name for name in sys.modules if name.startswith("benchmarks.")]:
+        del sys.modules[name]
+    sys.modules.update(before)
+
+
+@pytest.mark.long("benchmarks")
+@pytest.mark.usefixtures("modules")
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("topic", command.GPU)
+def test_each_step_runs_shrunk_on_the_processor(topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SHRINK, "1")
+    monkeypatch.chdir(ROOT)
+    kept = tmp_path / "kept.json"
+    assert command.main([topic, "--shrink", "--json", str(kept), "--resume"]) == 0
+    found = json.loads(kept.read_text(encoding="utf-8"))
+    assert found["failed"] == {}
+    assert {one["topic"] for one in found["rows"]} == {topic}
+    assert found["seconds"].keys() == {topic}
+
+
+def test_gpu_stands_for_its_topics_and_is_not_among_all(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command._options(["gpu"]).topics == [*command.GPU]
+    assert command._options(["gpu_runs", "gpu"]).topics[0] == "gpu_runs"
+    assert not {*command._options([]).topics} & {*command.GPU}
+    assert all(seconds <= command.STEP for seconds in command.GPU.values())
+    with pytest.raises(SystemExit):
+        command._options(["gpu", "--resume"])
+    assert "--resume needs --json" in capsys.readouterr().err
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Run topics of these tests in place of those of a GPU; the exit code, and what was kept."""
+    monkeypatch.setenv(SHRINK, "0")
+    monkeypatch.setattr(command, "accelerator", lambda: "a GPU")
+
+    def run(*words: str, **topics: Any) -> tuple[int, Any]:
+        monkeypatch.setattr(command, "GPU", dict.fromkeys(topics, 60))
+        for name, rows in topics.items():
+            module = ModuleType(f"benchmarks.{name}")
+            module.rows = rows  # type: ignore[attr-defined]
+            monkeypatch.setitem(sys.modules, module.__name__, module)
+        kept = tmp_path / "kept.json"
+        code = command.main(["gpu", "--json", str(kept), *words])
+        return code, json.loads(kept.read_text(encoding="utf-8"))
+
+    return run
+
+
+def test_stays_add_up(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def first(full: bool) -> Iterator[Row]:
+        asked.append("first")
+        yield row("first")
+
+    def second(full: bool) -> Iterator[Row]:
+        asked.append("second")
+        yield row("second", figure=float(len(asked)))
+        if len(asked) < 4:
+            raise Unfinished("at step 5 of 9")
+        yield row("second", "two")
+
+    monkeypatch.setattr(command, "machine", lambda: "machine A")
+    code, kept = run("--resume", first=first, second=second)
+    assert (code, kept["unfinished"]) == (1, {"second": "at step 5 of 9"})
+    monkeypatch.setattr(command, "machine", lambda: "machine B")
+    run("--resume", first=first, second=second)
+    code, kept = run("--resume", first=first, second=second)
+    assert asked == ["first", "second", "second", "second"]
+    assert (code, kept["failed"], "unfinished" in kept) == (0, {}, False)
+    assert [(one["topic"], one["what"], one["figure"]["median"]) for one in kept["rows"]] == [
+        ("first", "one", 2.0),
+        ("second", "one", 4.0),
+        ("second", "two", 2.0),
+    ], "a row that is measured again takes the place of the earlier one"
+    assert kept["about"][0] == "machine A"
+    assert kept["later"] == 2 * [{"topics": "second", "on": "machine B"}]
+    assert kept["rows"][0]["bound"] == "≤ 3"
+    run(first=first, second=second)
+    assert asked.count("first") == 2, "without --resume all is measured"
+
+
+def test_a_topic_that_failed_or_was_killed_is_measured_again(run: Any, tmp_path: Path) -> None:
+    def failing(full: bool) -> Iterator[Row]:
+        yield row("failing")
+        raise ValueError("no driver")
+
+    code, kept = run("--resume", failing=failing)
+    assert (code, kept["failed"]) == (1, {"failing": "ValueError: no driver"})
+    again = Run(tmp_path / "kept.json", ["now"], resume=True)
+    assert not again.done("failing")
+    again.begin("failing")
+    again.keep(row("failing"))  # and the machine goes away
+    assert not Run(tmp_path / "kept.json", ["later"], resume=True).done("failing")
+
+
+def test_rows_of_other_options_are_not_mixed(tmp_path: Path) -> None:
+    Run(tmp_path / "kept.json", ["now"], shrunk=True)
+    with pytest.raises(ValueError, match="is of a run with other options"):
+        Run(tmp_path / "kept.json", ["now"], resume=True)
+
+
+def test_a_topic_that_takes_too_long_keeps_its_rows(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(full: bool) -> Iterator[Row]:
+        yield row("slow")
+        time.sleep(60)
+
+    monkeypatch.setattr(command, "STEP", 0.05)
+    code, kept = run(slow=slow)
+    assert code == 1
+    assert kept["failed"]["slow"].startswith("TimeoutError: it was stopped after 0.05 s")
+    assert len(kept["rows"]) == 1
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def test_a_limit_that_is_not_reached_changes_nothing() -> None:
+    before = signal.getsignal(signal.SIGALRM)
+    with limited(60):
+        pass
+    assert signal.getsignal(signal.SIGALRM) == before
+
+
+@pytest.mark.long("trainings")
+def test_runs_stop_after_the_time_of_a_stay_and_go_on_in_the_next(tmp_path: Path) -> None:
+    from benchmarks.gpu_runs import stay
+
+    long, folder = replace(PLAIN, steps=100_000), tmp_path / "seed-0"
+    assert stay(long, folder, 0.0) == (None, False)
+    steps = []
+    for _ in range(2):
+        run, done = stay(long, folder, 0.6)
+        assert not done
+        steps.append(run.progress().steps)
+    assert 0 < steps[0] < steps[1] < 100_000
+    run, done = stay(replace(PLAIN, steps=steps[1]), folder, 60)
+    assert done
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["steps"] == steps[1] == open_run(folder, PLAIN).progress().steps
+    assert len(summary["weights_sha256"]) == 64
+    assert summary["metrics"].keys() >= {"loss"}
+    assert summary["run"]["config"]["checkpoint_minutes"] == 1
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
