@@ -12,10 +12,11 @@ import numpy as np
 from benchmarks.measure import Side, Spread, alternate, ratio
 from benchmarks.rows import Row, at_least, at_most, duration, rate
 from benchmarks.scenes import dense_room, simple_room, views
-from setsup.correspondence import spatial
+from setsup.correspondence import flow, spatial
+from setsup.correspondence.spatial_tracing import trace
 from setsup.errors import DataError
 from setsup.random import fold, stream_key
-from setsup.scenes import Camera, Scene, renderer
+from setsup.scenes import Camera, Placement, Scene, Velocity, moved, renderer
 
 __all__ = ["rows", "tree_of"]
 
@@ -29,6 +30,7 @@ def rows(full: bool) -> Iterator[Row]:
     for name, room in (("room of 225 k triangles", dense_room), ("room of 1.5 k triangles", simple_room)):
         yield from _pixels(name, room())
     yield from _dense(dense_room())
+    yield from _flow(dense_room())
     yield _build(dense_room)
     yield from _pairs(dense_room(), full)
 
@@ -67,6 +69,29 @@ def _dense(scene: Scene) -> Iterator[Row]:
     said = duration(found["ours"]), "the two bare casts on embreex", duration(found["bare"])
     what = f"all {len(pixels):,} pixels at {SIDE}², room of 225 k triangles"
     yield Row(TOPIC, what, *said, ratio(found["ours"], found["bare"]), "× their time")
+
+
+def _flow(scene: Scene) -> Iterator[Row]:
+    """Flow of a frame in which five of the ten objects move, beside the casts of both frames."""
+    later = moved(scene, {1 + 2 * nth: _motion(scene.placements[1 + 2 * nth]) for nth in range(5)}, 1.0)
+    one, two = views(SIDE, SIDE)
+    pixels = one.pixels()
+    beside = {
+        "ours": Side(lambda: flow(scene, one, later, two)),
+        "bare": Side(_bare(scene, one, two, pixels, closest=True, later=later)),
+    }
+    found = alternate(beside, blocks=15)
+    said = (
+        duration(found["ours"]),
+        "the two bare casts on embreex, in the scenes of both frames",
+        duration(found["bare"]),
+    )
+    what = f"flow of a frame of {SIDE}², five things move, room of 225 k triangles"
+    yield Row(TOPIC, what, *said, ratio(found["ours"], found["bare"]), "× their time", at_most(2))
+
+
+def _motion(placement: Placement) -> Velocity:
+    return Velocity(placement.rotation, placement.translation, linear=(0.05, 0.03, 0.02), angular=(0.1, 0.0, 0.2))
 
 
 def _build(room: Callable[[], Scene]) -> Row:
@@ -135,11 +160,16 @@ def tree_of(scene: Scene):
     return tree
 
 
-def _bare(scene: Scene, one: Camera, two: Camera, pixels: Array, *, closest: bool) -> Callable[[], object]:
+def _bare(
+    scene: Scene, one: Camera, two: Camera, pixels: Array, *, closest: bool, later: Scene | None = None
+) -> Callable[[], object]:
     """Both casts of the same rays with float32 arrays that are there already, and nothing else."""
-    tree, pairs = tree_of(scene), spatial(scene, one, two, pixels)
-    there = pairs.status <= 1
-    ways = [np.ascontiguousarray(some, np.float32) for some in (one.rays(pixels), pairs.xyz[there] - two.centre)]
+    tree, traced = tree_of(scene), trace(scene, one, pixels)
+    back_tree, seen = (tree, scene) if later is None else (tree_of(later), later)
+    there = traced.seen(seen, two)[1] <= 1
+    ways = [
+        np.ascontiguousarray(some, np.float32) for some in (one.rays(pixels), traced.carried(seen)[there] - two.centre)
+    ]
     starts = [
         np.ascontiguousarray(np.broadcast_to(camera.centre, way.shape), np.float32)
         for camera, way in zip((one, two), ways, strict=True)
@@ -149,7 +179,7 @@ def _bare(scene: Scene, one: Camera, two: Camera, pixels: Array, *, closest: boo
 
     def run() -> None:
         tree.run(starts[0], ways[0], output=True)
-        tree.run(starts[1], ways[1], **back)
+        back_tree.run(starts[1], ways[1], **back)
 
     return run
 

@@ -135,6 +135,14 @@ def render_by_overlap(large: bool, mirror: str) -> Work:
     return Work([words, [*words, "--processes", 2]])
 
 
+def render_frames(large: bool, mirror: str) -> Work:
+    """Frames of a room with their flow, whose progress has four bytes a row; half of the runs by two processes."""
+    pytest.importorskip("embreex")
+    words = ["render", "room", "--out", "out", "--size", 24, 32, "--renderer", "embree", "--rooms", 1, "--count", 0, 1]
+    words += ["--moving", 2, "--frames", 240 if large else 24]
+    return Work([words, [*words, "--processes", 2]])
+
+
 def overlap_tracks(large: bool, mirror: str) -> Work:
     """Half of the runs by two processes: the bytes are the same."""
     words = ["overlap", "cloud", "--out", "cloud.overlap"]
@@ -180,6 +188,7 @@ WORKS: dict[str, Build] = {
     "prepare, indexing": prepare_indexing,
     "render": render,
     "render, by overlap": render_by_overlap,
+    "render, frames": render_frames,
     "overlap, tracks": overlap_tracks,
     "overlap, depth": overlap_depth,
     "fetch": fetch,
@@ -252,7 +261,9 @@ LONG = pytest.mark.long("kills and interruptions")
 
 
 @LONG
-@pytest.mark.parametrize("name", ["prepare", "shard", "fetch", "overlap, depth", "render, by overlap"])
+@pytest.mark.parametrize(
+    "name", ["prepare", "shard", "fetch", "overlap, depth", "render, by overlap", "render, frames"]
+)
 def test_some_kills(tmp_path: Path, mirror: str, name: str) -> None:
     figures = kill_at_moments(tmp_path / "killed", WORKS[name](False, mirror), FEW)
     assert figures.kills == FEW

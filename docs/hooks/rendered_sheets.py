@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from PIL import Image
 
-from setsup.reports import contact_sheet, match_sheet
+from setsup.reports import contact_sheet, match_sheet, track_sheet
 
 WIDTH = 900
 SEED = 1
@@ -66,6 +66,26 @@ def matches() -> Image.Image:
     return match_sheet(views, pairs, captions, "spatial(scene, camera1, camera2)")
 
 
+def tracks() -> Image.Image:
+    from setsup.correspondence import RenderedFrames
+    from setsup.scenes.recipes import RoomFrames
+
+    recipe = RoomFrames(rooms=100, frames=24, size=(144, 192))
+    frames = RenderedFrames(recipe, renderer="embree", modalities=["image"])
+    shown = [0, 5, 10, 15, 20]
+    y, x = np.mgrid[10:144:20, 10:192:20]
+    videos, points, status = [], [], []
+    for room in (52, 86):
+        rows = frames.factors.rows(f"room == {room}")
+        places, states = frames.tracks(int(rows[0]), np.stack([x.ravel(), y.ravel()], axis=1))
+        videos.append(list(frames.fetch(rows[shown], ["image"])["image"]))
+        points.append(places[:, shown])
+        status.append(states[:, shown])
+    columns = [f"frame {number}" for number in shown]
+    title = "RenderedFrames(RoomFrames()).tracks(row, pixels)\na ring: hidden or outside of the image"
+    return track_sheet(videos, points, status, ["room 52", "room 86"], columns, title, tile=160)
+
+
 def picture(name: str, array: np.ndarray) -> np.ndarray:
     """An output as bytes to look at."""
     if name == "depth":
@@ -91,5 +111,6 @@ SHEETS: dict[str, Callable[[], Image.Image]] = {
     "rendered-object": models,
     "rendered-room": rooms,
     "matches": matches,
+    "tracks": tracks,
 }
 """What makes the sheet of each name."""

@@ -20,6 +20,7 @@ from setsup.reports.matches import match_sheet, matches_drawn
 from setsup.reports.orbits import orbit_sheet
 from setsup.reports.points import scatter, scatter_panels
 from setsup.reports.sheet import contact_sheet
+from setsup.reports.tracks import track_sheet
 from setsup.reports.triplets import triplet_sheet
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "scatter",
     "scatter_panels",
     "show",
+    "track_sheet",
     "triplet_sheet",
     "value_words",
 ]

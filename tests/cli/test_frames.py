@@ -75,3 +75,13 @@ def test_help_names_the_options_of_frames(setsup: Run) -> None:
     assert "--moving" not in setsup("render", "room", "--help").out
     assert "--moving" in setsup("render", "room", "--frames", "3", "--help").out
     assert "With --frames" not in setsup("render", "shapes3d", "--help").out
+
+
+def test_tracks_are_plotted(setsup: Run, tmp_path: Path) -> None:
+    words = ["--frames", 1, 3, *SMALL, "--draws", 2, "--tracks", 20, "--out", tmp_path / "a.png"]
+    videos = setsup("pairs", "room", *words, "--json").json["videos"]
+    assert [video["frames"] for video in videos] == [[1, 2, 3]] * 2
+    assert all(video["visible"][0] <= 20 for video in videos)
+    with Image.open(tmp_path / "a.png") as picture:
+        assert picture.width > 600
+    assert str(tmp_path / "a.png") in setsup("pairs", "room", *words, "--force").out

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from setsup.errors import DataError
 from setsup_cli import dataset_pairs
 from setsup_cli.encoders import pixel_matches
-from setsup_cli.output_paths import Force
+from setsup_cli.output import say, show_json
+from setsup_cli.output_paths import Force, moved, write_image
 from setsup_cli.pair_sheets import check_options, count_statuses, show_pairs
 from setsup_cli.parsing import recipes
 from setsup_cli.parsing.arguments import names_and_paths, option
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from setsup.rendered.dataset import RenderedDataset
 
 __all__ = ["HELP", "Options", "resolve_options", "run"]
+
+_SHOWN = 5  # frames of a strip of tracks
 
 HELP = """\
 Examples: `setsup pairs room`, `setsup pairs rooms --overlap .3-.8`. For each draw, a PixelPairSampler draws a scene
@@ -90,6 +93,8 @@ def run(options: Any) -> int:
         return 0
     need_rendering(options, "matches need")
     check_options(options)
+    if getattr(options, "tracks", None) is not None:
+        return _show_tracks(options)
     import numpy as np
 
     from setsup.correspondence import PixelPairSampler
@@ -118,6 +123,55 @@ def run(options: Any) -> int:
     if options.recipe in _WITHOUT_FILES:
         advise_command(options, ["setsup", "render", options.recipe, *words])
     return 0
+
+
+def _show_tracks(options: Any) -> int:
+    """Plot points of videos, followed from a frame to another, on some of the frames between them."""
+    import numpy as np
+
+    from setsup.correspondence import RenderedFrames
+    from setsup.random import permute, stream_key
+    from setsup.reports import track_sheet
+
+    if options.tracks < 1:
+        raise DataError(f"--tracks must be 1 or more, not {options.tracks}")
+    if options.frames is None:
+        raise DataError("--tracks requires --frames FIRST SECOND, between which points are followed")
+    recipe = build_recipe(options)
+    dataset = RenderedFrames(recipe, build_table(recipe, options), build_renderer(options), modalities=["image"])
+    rows = _frame_rows(dataset, options.frames, options.draws, options.seed)
+    first, last = options.frames
+    numbers = np.unique(np.rint(np.linspace(min(first, last), max(first, last), _SHOWN)).astype(int))
+    numbers = numbers if first < last else numbers[::-1]
+    videos, points, status, about = [], [], [], []
+    for row in rows[:, 0].tolist():
+        height, width = recipe.size
+        chosen = permute(stream_key(options.seed, "tracks"), height * width, np.arange(options.tracks))
+        pixels = np.stack(np.divmod(chosen, width)[::-1], axis=1).astype(np.float64)
+        places, states = dataset.tracks(row, pixels)
+        scene = {name: dataset.values(row)[name] for name in dataset.pair_factors}
+        shown = [dataset.factors.rows(_same(scene, int(frame)))[0] for frame in numbers]
+        videos.append(list(dataset.fetch(shown, ["image"])["image"]))
+        points.append(places[:, numbers])
+        status.append(states[:, numbers])
+        visible = (states[:, numbers] == 0).sum(axis=0).tolist()
+        about.append({"row": row, "scene": scene, "frames": numbers.tolist(), "visible": visible})
+    labels = [_words(video["scene"]) for video in about]
+    title = f"{dataset.name}\nseed {options.seed}, {options.tracks} points of frame {first}; a ring: hidden or outside"
+    sheet = track_sheet(videos, points, status, labels, [f"frame {number}" for number in numbers], title)
+    asked = check_options(options)
+    out = write_image(sheet, asked, force=options.force)
+    if options.json:
+        show_json({"recipe": recipe.name, "videos": about, "file": str(out)})
+        return 0
+    for line in (*moved(asked, out), str(out)):
+        say(line)
+    return 0
+
+
+def _same(scene: dict[str, Any], frame: int) -> str:
+    """Expression for the row of a frame of a scene."""
+    return " and ".join([*(f"{name} == {value!r}" for name, value in scene.items()), f"frame == {frame}"])
 
 
 def _frame_rows(dataset: "RenderedDataset", frames: tuple[int, int], draws: int, seed: int) -> "Rows":

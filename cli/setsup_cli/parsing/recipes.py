@@ -93,6 +93,8 @@ def _with_recipe(subcommand: Subcommand, name: str, in_frames: bool) -> Subcomma
     if in_frames and subcommand.name == "pairs":
         about = option("FIRST SECOND", "Numbers of the two frames of a video to match; frame 0 is the first.")
         added.append(("frames", Annotated[tuple[int, int] | None, about], _absent()))
+        about = option("N", "Plot N points, followed from the first of these frames to the second, instead of matches.")
+        added.append(("tracks", Annotated[int | None, about], _absent()))
     if hasattr(kind, "sampled"):
         about = option("N", "Render N random views of each model from the upper hemisphere, instead of the grid.")
         views: Setting = ("views", Annotated[int | None, about], _absent())
