@@ -67,8 +67,8 @@ class Options(RecipeOptions):
             "NAME ...",
             "Modalities to write; by default image, depth, normals, instances, triangles and, for generated rooms, "
             "labels, with --matches also partners and status, with --frames also exact_flow, exact_flow_back, "
-            "flow_status and flow_back_status. Others are nocs, object_coordinates, uv, barycentrics, albedo, material, "
-            "mask, pose, intrinsics and object_poses.",
+            "flow_status and flow_back_status. Others are nocs, object_coordinates, uv, barycentrics, albedo, "
+            "material, mask, pose, intrinsics and object_poses.",
         ),
     ] = None
     matches: Annotated[
