@@ -16,7 +16,7 @@ References
 
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ from setsup.errors import DataError, SetsupError
 from setsup.scenes.camera import Camera
 from setsup.scenes.scene import Scene
 
-__all__ = ["displacement", "flow", "flow_of", "scene_flow", "scene_tracks"]
+__all__ = ["displacement", "flow", "flow_of", "scene_flow", "scene_tracks", "tracks_of"]
 
 Statuses = npt.NDArray[np.uint8]
 
@@ -166,11 +166,19 @@ def scene_tracks(
         raise SetsupError("scene_tracks requires at least one frame, but there are no scenes")
     query = check_integer(frame, "frame", SetsupError, 0, len(scenes) - 1)
     at = check_pixels(pixels)
-    traced = trace(scenes[query], cameras[query], at)
-    points, status = np.empty((len(at), len(scenes), 2)), np.empty((len(at), len(scenes)), np.uint8)
-    for time, (scene, camera) in enumerate(zip(scenes, cameras, strict=True)):
-        points[:, time], status[:, time] = traced.seen(scene, camera)
-    points[:, query] = np.where((status[:, query] == NO_SURFACE)[:, None], np.nan, at)
+    return tracks_of(trace(scenes[query], cameras[query], at), at, zip(scenes, cameras, strict=True), query)
+
+
+def tracks_of(
+    traced: Traced, pixels: Reals, frames: Iterable[tuple[Scene, Camera]], query: int
+) -> tuple[Reals, Statuses]:
+    """Tracks of pixels (n, 2) that were traced in one of some frames; see :func:`scene_tracks`.
+
+    Frames may come one by one: what is made of a scene is then given back before the next.
+    """
+    found = [traced.seen(scene, camera) for scene, camera in frames]
+    points, status = (np.stack(arrays, axis=1) for arrays in zip(*found, strict=True))
+    points[:, query] = np.where((status[:, query] == NO_SURFACE)[:, None], np.nan, pixels)
     return points, status
 
 

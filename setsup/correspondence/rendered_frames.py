@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Reals
-from setsup.correspondence.flow import displacement, flow_of, scene_tracks
+from setsup.checks import is_number
+from setsup.correspondence.flow import displacement, flow_of, tracks_of
+from setsup.correspondence.pixel_pairs import check_pixels
 from setsup.correspondence.spatial_tracing import trace
 from setsup.datasets.dataset import of_row
 from setsup.errors import DataError, SetsupError
@@ -56,7 +58,9 @@ class RenderedFrames(RenderedDataset):
     Raises
     ------
     DataError
-        As for :class:`~setsup.rendered.dataset.RenderedDataset`, and if the recipe has no scene factor ``frame``.
+        As for :class:`~setsup.rendered.dataset.RenderedDataset`, and if the recipe has no scene factor ``frame``, or
+        one whose levels are not whole numbers. ``fetch`` raises one also if a scene before or after a row cannot be
+        built, or has different things in it.
 
     Examples
     --------
@@ -86,6 +90,12 @@ class RenderedFrames(RenderedDataset):
                 f"a recipe with frames must have the scene factor {FRAME!r}, but {getattr(recipe, 'name', recipe)!r} "
                 f"has {', '.join(scene_factors) or 'none'}; use RoomFrames, ObjectFrames or a recipe of your own"
             )
+        levels = next((factor.levels for factor in recipe.factors if factor.name == FRAME), None)
+        if levels is not None and not all(is_number(level) and float(level).is_integer() for level in levels):
+            raise DataError(
+                f"levels of the factor {FRAME!r} of {recipe.name} must be whole numbers, from which frames before and "
+                f"after are counted, not {', '.join(map(repr, levels[:3]))}"
+            )
         super().__init__(recipe, factors, renderer, cache, modalities)
 
     @property
@@ -106,13 +116,14 @@ class RenderedFrames(RenderedDataset):
         arrays = super().outputs(row, scene, camera, frame, [name for name in names if name not in own])
         if not own:
             return arrays
-        traced = trace(scene, camera, camera.pixels())
-        for step, suffix in ((1, ""), (-1, "_back")):
-            both = f"exact_flow{suffix}", f"flow{suffix}_status"
-            if own.intersection(both):
-                arrays[both[0]], arrays[both[1]] = flow_of(traced, *self._at(row, step))
-        if SCENE_FLOW in own:
-            arrays[SCENE_FLOW] = displacement(traced, self._at(row, 1)[0])
+        with RowErrors(self.name, [row]):
+            traced = trace(scene, camera, camera.pixels())
+            for step, suffix in ((1, ""), (-1, "_back")):
+                both = f"exact_flow{suffix}", f"flow{suffix}_status"
+                if own.intersection(both):
+                    arrays[both[0]], arrays[both[1]] = flow_of(traced, *self._at(row, step))
+            if SCENE_FLOW in own:
+                arrays[SCENE_FLOW] = displacement(traced, self._at(row, 1)[0])
         return {name: arrays[name] for name in names}
 
     @of_row
@@ -137,16 +148,18 @@ class RenderedFrames(RenderedDataset):
         levels = next(factor.levels for factor in self.recipe.factors if factor.name == FRAME)
         if levels is None or here not in levels:
             raise SetsupError(f"{self.name}: the factor {FRAME!r} must have levels, which number the frames of a video")
-        frames = [self._at(row, other - here) for other in levels]
-        scenes, cameras = zip(*frames, strict=True)
-        return scene_tracks(scenes, cameras, pixels, levels.index(here))
+        at = check_pixels(pixels)
+        with RowErrors(self.name, [row]):
+            # one by one, as all scenes of a video with what is made of them may not fit in memory
+            frames = (self._at(row, other - here) for other in levels)
+            found = tracks_of(trace(*self._at(row, 0), at), at, frames, levels.index(here))
+        return found
 
     def _at(self, row: int, step: int) -> tuple[Scene, Camera]:
         """Scene and camera some frames after a row."""
         values = self.values(row)
         values[FRAME] += step
         pool = self._here()
-        with pool.lock, RowErrors(self.name, [row]):
+        with pool.lock:
             scene = pool.scene(values)
-            camera = self._camera(values, scene)
-        return scene, camera
+            return scene, self._camera(values, scene)

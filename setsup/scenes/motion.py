@@ -23,13 +23,16 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Reals
-from setsup.checks import check_array, check_boolean, check_integer
-from setsup.errors import SetsupError
+from setsup.checks import check_arguments, check_array, check_boolean, check_integer, check_number
+from setsup.errors import DataError, SetsupError, abbreviate
 from setsup.scenes.checks import check_numbers, check_rotation
 from setsup.scenes.portable import angle, length, product, sin_cos
 from setsup.scenes.scene import Scene
 
 __all__ = ["Keyframes", "Motion", "Path", "Pose", "Velocity", "moved", "same_things"]
+
+_MOST = 1e9
+"""Radians from time 0: the last bit of larger angles is more than 10⁻⁷, and soon more than a turn."""
 
 
 class Pose(NamedTuple):
@@ -113,6 +116,10 @@ class Keyframes:
         turns = _rotation_vector(_product(np.swapaxes(rotations[:-1], 1, 2), rotations[1:]))
         object.__setattr__(self, "_turns", turns)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the fields; whoever unpickles them gets read-only arrays again."""
+        return Keyframes, (self.times, self.rotations, self.translations)
+
     def pose(self, time: npt.ArrayLike) -> Pose:
         """Pose at times.
 
@@ -181,10 +188,14 @@ class Velocity:
             value = self.translation if getattr(self, name) is None else getattr(self, name)
             object.__setattr__(self, name, check_numbers(value, (3,), f"{name} of a motion"))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the fields; whoever unpickles them gets read-only arrays again."""
+        return Velocity, (self.rotation, self.translation, self.linear, self.angular, self.centre)
+
     def pose(self, time: npt.ArrayLike) -> Pose:
-        """Pose at times; see :meth:`Keyframes.pose`."""
+        """Pose at times; see :meth:`Keyframes.pose`. Raises a SetsupError if it turns by more than 10⁹ radians."""
         at = _checked(time)[..., None]
-        turned = _turned(at * self.angular)
+        turned = _turned_at(at, self.angular)
         centre = self.translation if self.centre is None else self.centre
         arm = product(turned, self.translation - centre)
         return Pose(product(turned, self.rotation), centre + at * self.linear + arm)
@@ -239,10 +250,14 @@ class Path:
         object.__setattr__(self, "angular", check_numbers(self.angular, (3,), "angular velocity of a path"))
         object.__setattr__(self, "smooth", check_boolean(self.smooth, "smooth", SetsupError))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the fields; whoever unpickles them gets read-only arrays again."""
+        return Path, (self.times, self.points, self.rotation, self.angular, self.smooth)
+
     def pose(self, time: npt.ArrayLike) -> Pose:
-        """Pose at times; see :meth:`Keyframes.pose`."""
+        """Pose at times; see :meth:`Velocity.pose`."""
         seconds = _checked(time)
-        rotation = product(_turned(seconds[..., None] * self.angular), self.rotation)
+        rotation = product(_turned_at(seconds[..., None], self.angular), self.rotation)
         at, share = _legs(self.times, seconds)
         if len(self.times) == 1:
             return Pose(rotation, self.points[at])
@@ -286,7 +301,7 @@ def moved(scene: Scene, motions: Mapping[int, Motion], time: float) -> Scene:
     Raises
     ------
     SetsupError
-        If there is no such placement, or the time is not a number.
+        If there is no such placement, a motion has no pose, or the time is not a finite number.
 
     Examples
     --------
@@ -298,10 +313,17 @@ def moved(scene: Scene, motions: Mapping[int, Motion], time: float) -> Scene:
     ([0.0, 1.0, 0.0], True, True)
 
     """
+    check_arguments(moved, locals(), DataError)
+    seconds = check_number(time, "time", SetsupError)
     placements = list(scene.placements)
     for number, motion in motions.items():
         at = check_integer(number, "number of a placement that moves", SetsupError, 0, len(placements) - 1)
-        pose = motion.pose(time)
+        if isinstance(motion, type) or not isinstance(motion, Motion):
+            raise SetsupError(
+                f"the motion of placement {at} must have a method pose(time), as Keyframes, Velocity and Path have, "
+                f"but {abbreviate(motion)} has none"
+            )
+        pose = motion.pose(seconds)
         placements[at] = replace(placements[at], rotation=pose.rotation, translation=pose.translation)
     return replace(scene, placements=tuple(placements))
 
@@ -369,6 +391,19 @@ def _product(left: Reals, right: Reals) -> Reals:
     for inner in (1, 2):
         total = total + left[..., :, inner, None] * right[..., None, inner, :]
     return total
+
+
+def _turned_at(times: Reals, angular: Reals) -> Reals:
+    """Rotations at times (..., 1) by an angular velocity (3,), (..., 3, 3)."""
+    with np.errstate(over="ignore"):
+        vectors = times * angular
+        most = float(length(vectors).max(initial=0.0))
+    if not most <= _MOST:
+        raise SetsupError(
+            f"a motion turns by {most:g} radians, more than {_MOST:g}, beyond which float64 does not give its "
+            "direction; use a lower angular velocity, or times closer to 0"
+        )
+    return _turned(vectors)
 
 
 def _turned(vectors: Reals) -> Reals:

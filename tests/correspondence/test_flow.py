@@ -1,5 +1,7 @@
 """Flow, scene flow and tracks beside brute force of their own."""
 
+import weakref
+
 import numpy as np
 import pytest
 from scipy.linalg import expm
@@ -160,6 +162,43 @@ def test_frames_lead_to_their_neighbours():
 def test_frames_need_a_factor():
     with pytest.raises(DataError, match="scene factor 'frame'"):
         RenderedFrames(Shapes3D(size=(8, 8)))
+
+
+def video(levels, build):
+    """A recipe of frames, whose scenes a function builds."""
+    camera = Camera.look_at((0, 0, 0), (0, 4, 0), height=8, width=8, focal_length=8)
+    factor = Factor("frame", Kind.ORDINAL, levels)
+    return FunctionRecipe("video", [factor], build, lambda values, scene: camera, None, (8, 8), "1")
+
+
+@pytest.mark.parametrize("levels", [("a", "b"), (0.0, 0.5), (False, True)])
+def test_frames_are_whole_numbers(levels):
+    with pytest.raises(DataError, match="whole numbers"):
+        RenderedFrames(video(levels, lambda values: drifting(0)), renderer="embree")
+
+
+def test_rows_whose_neighbours_differ_are_named():
+    frames = RenderedFrames(
+        video((0, 1), lambda values: drifting(1) if values["frame"] < 1 else Scene()), renderer="embree"
+    )
+    with pytest.raises(DataError, match="video, row 0: the two scenes have different things"):
+        frames.fetch([0], ["exact_flow"])
+    with pytest.raises(DataError, match="video, row 1: the two scenes have different things"):
+        frames.tracks(1, [[4, 4]])
+
+
+def test_tracks_do_not_keep_all_scenes():
+    built, alive = [], []
+
+    def build(values):
+        scene = drifting(0.1 * values["frame"])
+        built.append(weakref.ref(scene))
+        alive.append(sum(one() is not None for one in built))
+        return scene
+
+    points, _ = RenderedFrames(video(tuple(range(30)), build), renderer="embree").tracks(29, [[4, 4]])
+    assert points.shape == (1, 30, 2)
+    assert max(alive) < 15
 
 
 def test_flow_on_disk_and_what_it_cannot_match(tmp_path):

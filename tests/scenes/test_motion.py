@@ -107,6 +107,17 @@ def test_rotations_stay_rotations():
     assert np.abs(turning @ np.swapaxes(turning, 1, 2) - np.eye(3)).max() < 1e-14
 
 
+def test_pickled_motions_are_read_only():
+    keyframes = Keyframes([0, 1], np.stack([np.eye(3), np.diag([-1.0, -1, 1])]), np.eye(3)[:2])
+    velocity = Velocity(translation=(1, 2, 3), linear=(1, 0, 0), angular=(0, 2, 0), centre=(0, 0, 1))
+    path = Path([0, 1, 3], np.eye(3), angular=(0, 2, 0), smooth=False)
+    for motion, name in ((keyframes, "rotations"), (velocity, "centre"), (path, "points")):
+        copied = pickle.loads(pickle.dumps(motion))
+        assert not getattr(copied, name).flags.writeable
+        for one, two in zip(motion.pose([0.3, 2]), copied.pose([0.3, 2]), strict=True):
+            assert np.array_equal(one, two)
+
+
 def test_angles_are_arc_tangents():
     rng = np.random.default_rng(0)
     turn = np.concatenate([rng.uniform(0, np.pi, 10_000), [0, 1e-300, 1e-9, np.pi / 4, np.pi / 2, np.pi - 1e-9, np.pi]])
@@ -129,7 +140,14 @@ def test_angles_are_arc_tangents():
         (lambda: Path([0], [[0, 0, 0]], smooth="no"), "smooth"),
         (lambda: Velocity().pose(np.inf), "finite"),
         (lambda: Velocity().pose("later"), "time must be an array"),
+        (lambda: Velocity(angular=(0, 0, 1e18)).pose(1), "turns by 1e\\+18 radians"),
+        (lambda: Path([0], [[0, 0, 0]], angular=(0, 0, 1e200)).pose([0, 1e200]), "turns by inf radians"),
         (lambda: moved(Scene(), {0: Velocity()}, 0.0), "number of a placement"),
+        (lambda: moved(Scene(), {}, np.nan), "time of moved must be"),
+        (lambda: moved(Scene(), {}, [0, 1]), "time of moved must be"),
+        (lambda: moved(Scene((Placement(box((1, 1, 1))),)), {0: Velocity}, 0.0), "motion of placement 0 must have"),
+        (lambda: moved(Scene((Placement(box((1, 1, 1))),)), {0: 1.5}, 0.0), "motion of placement 0 must have"),
+        (lambda: moved(Scene(), [Velocity()], 0.0), "motions of moved must be"),
     ],
 )
 def test_wrong_motions(make, message):
