@@ -39,7 +39,8 @@ _LINES = {
     "train": "train a method from one of the supported papers, or your own; an interrupted run resumes",
     "embed": "compute embeddings of a dataset with a trained method, and save them with the factors",
     "eval": "run a paper's evaluations on trained methods",
-    "export": "export a trained method as a torch.export program or as weights, for use without setsup",
+    "export": "export a trained method as a program or weights, or renders as COCO, BOP, transforms.json, TAP-Vid or "
+    "flow, for use without setsup",
     "report": "compare the results of your runs with the paper's",
     "explore": "view datasets and draws on a page in the browser, or export the page as files",
     "bench": "measure throughput on this machine: draws and images per second",
