@@ -223,11 +223,13 @@ def _video(export: Export, name: str, rows: Rows) -> Video:
     instances = dataset.fetch(rows, ["instances"])["instances"]
     times, pixels = choose_queries(instances, export.points, export.seed, name)
     if hasattr(dataset, "tracks"):
+        levels = next(factor.levels for factor in dataset.recipe.factors if factor.name == FRAME)
+        columns = [levels.index(dataset.factors.row(row)[FRAME]) for row in rows.tolist()]
         points, shown = np.empty((len(times), len(rows), 2)), np.zeros((len(times), len(rows)), bool)
         for time in np.unique(times).tolist():
             some = times == time
-            points[some], status = dataset.tracks(int(rows[time]), pixels[some])
-            shown[some] = status == _VISIBLE
+            places, status = dataset.tracks(int(rows[time]), pixels[some])
+            points[some], shown[some] = places[:, columns], status[:, columns] == _VISIBLE
     else:
         found = dataset.fetch(rows, list(NEEDED))
         cameras = [dataset.camera(row) for row in rows.tolist()]
