@@ -24,6 +24,7 @@ __all__ = ["Counts", "check_published", "count_published"]
 
 _TELLING = 3  # levels of a factor whose absent ones are named
 _NAMED = 2  # factors of which they are
+_SPLIT = "split"
 _FEW = 1 << 20  # combinations of levels that are counted one by one
 
 _log = logging.getLogger("setsup")
@@ -67,6 +68,8 @@ def check_published(dataset: Dataset, manifest: Manifest, options: Mapping[str, 
             f"{counts.there:,} samples are present, but only {counts.most:,} were published; the additional samples "
             "are copies, or belong to another edition or dataset",
         )
+    elif counts is not None:
+        messages += _fuller(dataset.factors, manifest)
     if messages:
         _log.warning("%s: %s", manifest.name, "; ".join(messages))
 
@@ -162,6 +165,21 @@ def _beyond(table: FactorTable, manifest: Manifest) -> list[str]:
         elif told.count is not None and len(factor.levels or ()) > told.count:
             messages.append(f"{told.name} has {len(factor):,} levels, but the manifest specifies {told.count:,}")
     return messages
+
+
+def _fuller(table: FactorTable, manifest: Manifest) -> list[str]:
+    """Say which published splits have more rows than published, as when the files of two splits are swapped."""
+    published = {split.name: split.rows[1] - split.rows[0] for split in manifest.splits if split.rows is not None}
+    levels = table[_SPLIT].levels if _SPLIT in table else None
+    if manifest.editions or not levels:
+        return []
+    rows = dict(zip(levels, table.counts(_SPLIT).tolist(), strict=True))
+    return [
+        f"the split {name} has {rows[name]:,} samples, but only {number:,} were published; it may contain the files of "
+        "another split"
+        for name, number in published.items()
+        if rows.get(name, 0) > number
+    ]
 
 
 def _fewer(dataset: Dataset, manifest: Manifest, counts: Counts) -> str:

@@ -122,6 +122,23 @@ def test_parts_of_what_is_whole_are_not_told(tmp_path, say, said):
     assert said() == []
 
 
+def test_swapped_files_of_two_splits(tmp_path, say, said):
+    write("usps", tmp_path)
+    rows = setsup.load("usps", tmp_path).factors.counts("split").tolist()
+    splits = load_manifest("usps").splits
+    ends = [0, rows[0], sum(rows)]
+    published = [replace(split, rows=(ends[at], ends[at + 1])) for at, split in enumerate(splits)]
+    say("usps", samples=sum(rows), splits=tuple(published))
+    said()
+    setsup.load("usps", tmp_path)
+    assert said() == []
+    for old, new in (("usps.bz2", "x"), ("usps.t.bz2", "usps.bz2"), ("x", "usps.t.bz2")):
+        (tmp_path / old).rename(tmp_path / new)
+    setsup.load("usps", tmp_path)
+    [line] = said()
+    assert f"the split test has {rows[0]} samples, but only {rows[1]} were published" in line
+
+
 def test_categories_that_are_wholly_absent_are_named(tmp_path, said):
     write("pacs", tmp_path)
     setsup.load("pacs", tmp_path)

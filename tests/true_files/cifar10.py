@@ -84,7 +84,12 @@ def write(folder: Path, *, binary: bool = False) -> None:
             (root / f"{name}.bin").write_bytes(np.column_stack([np.array(codes, np.uint8), rows]).tobytes())
             continue
         files = [f"{NAMES[code]}_s_{batch:03}{number:03}.png" for number, code in enumerate(codes)]
-        told = {"batch_label": f"batch {batch + 1}", "labels": codes, "data": rows, "filenames": files}
+        told = {
+            "batch_label": "testing batch 1 of 1" if batch == 5 else f"training batch {batch + 1} of 5",
+            "labels": codes,
+            "data": rows,
+            "filenames": files,
+        }
         (root / name).write_bytes(old_pickle(told))
     if binary:
         (root / "batches.meta.txt").write_text("".join(f"{name}\n" for name in NAMES) + "\n")

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from setsup.datasets.adapters.factor_columns import table_of
-from setsup.datasets.adapters.inconsistent import replaced
+from setsup.datasets.adapters.inconsistent import count_mismatch, replaced
 from setsup.datasets.adapters.prepared_images import convert, prepare_command
 from setsup.datasets.base import Array, BaseDataset, Rows
 from setsup.datasets.cached_arrays import cached_npy
@@ -191,13 +191,16 @@ def _fill(images: Callable[[], Array], start: int, stop: int, out: Array) -> Non
 def _read_images(array: PreparedArray) -> Array:
     """Images of a file, (n, 32, 32, 3): a view of what MATLAB stores."""
     path = array.source
-    found = np.asarray(read_mat(path, str(path), ["X"], _MOST)["X"])
+    read = read_mat(path, str(path), ["X", "y"], _MOST)
+    found, labels = np.asarray(read["X"]), np.asarray(read["y"])
     if found.ndim == 3:  # MATLAB has no last axis of length 1
         found = found[..., None]
     if found.dtype != np.uint8 or found.shape[:3] != _IMAGE:
         raise DamagedFile(
             f"{path}: 'X' has dtype {found.dtype} and shape {found.shape}; expected uint8 of shape (32, 32, 3, n)"
         )
+    if found.shape[3] != labels.size:
+        raise count_mismatch(f"{path}: 'X'", found.shape[3], "'y'", labels.size)
     if found.shape[3] != array.shape[0]:
         raise replaced(path)
     return found.transpose(3, 0, 1, 2)

@@ -103,7 +103,7 @@ def open(root: Path | str | None = None) -> Usps:
 
     wanted = [[*names, _HDF5] for names in _TEXTS]
     folder = find_root("usps", root, wanted)
-    texts = [next((folder / name for name in names if os.path.isfile(folder / name)), None) for names in _TEXTS]
+    texts = [next((folder / name for name in names if os.path.exists(folder / name)), None) for names in _TEXTS]
     found = [path for path in texts if path is not None]
     return Usps(*(found if len(found) == 2 else [folder / _HDF5]))
 

@@ -36,13 +36,14 @@ class Columns:
 
     A string is null where an incomplete table lacks the row, or no list has it.
 
-    `rows`, where some were selected, are their numbers in the file, for messages.
+    For messages: `rows`, where some were selected, are their numbers in the `tables` that follow one another.
     """
 
     values: Mapping[str, Any]
     labels: Mapping[str, str]
     types: Mapping[str, Type]
     rows: Places | None = None
+    tables: tuple[Text, ...] = ()
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -57,9 +58,14 @@ class Columns:
         values = {name: column.take(rows) for name, column in self.values.items()}
         return replace(self, values=values, rows=rows if self.rows is None else self.rows[rows])
 
-    def number(self, row: int) -> int:
-        """Number of a row in its file, for messages."""
-        return row if self.rows is None else int(self.rows[row])
+    def spot(self, name: str, row: int) -> tuple[str, str]:
+        """File of a value, and its row or line there, for messages."""
+        number, label = row if self.rows is None else int(self.rows[row]), self.labels[name]
+        for text in [text for text in self.tables if name in text.columns]:
+            if number < len(text):
+                return text.label, text.spot(number)
+            number -= len(text)
+        return label, f"row {number}"
 
     def encode(self, name: str) -> Encoded:
         """Give the different values of a column, of its type, and of each row which it has; null is :func:`lacks`.
@@ -88,7 +94,8 @@ class Columns:
     def wrong(self, name: str, row: int, expected: str) -> DamagedFile:
         """Make the error for a value that is not as expected."""
         value = self.values[name][row].as_py()
-        return DamagedFile(f"{self.labels[name]}: {name} of row {self.number(row)} is {value!r:.40}; {expected}")
+        label, spot = self.spot(name, row)
+        return DamagedFile(f"{label}: {name} of {spot} is {value!r:.40}; {expected}")
 
 
 def read_tables(release: MemberIndex, layout: Layout) -> Columns:
@@ -110,7 +117,7 @@ def read_tables(release: MemberIndex, layout: Layout) -> Columns:
                 _places_by_key(text.columns[table.key], rows[0], table.key)
             values |= {name: column.take(at) for name, column in text.columns.items() if name != table.key}
             labels |= {name: text.label for name in text.columns if name != table.key}
-    return Columns(values, labels, layout.types)
+    return Columns(values, labels, layout.types, tables=tuple(rows))
 
 
 def _joined(parts: Sequence[Any]) -> Any:
@@ -204,6 +211,7 @@ def check_rows(columns: Columns, layout: Layout) -> None:
         if fails.any():
             row = int(np.argmax(fails))
             key = next((table.key for table in layout.tables if table.key), None)
-            which = f"row {row}" if key is None else f"{key} {columns.values[key][row].as_py()}"
+            label, spot = columns.spot(names[0], row)
+            which = spot if key is None else f"{key} {columns.values[key][row].as_py()}"
             value = columns.values[names[0]][row].as_py() or ""
-            raise DamagedFile(f"{columns.labels[names[0]]}: {names[0]} of {which} is {value[:80]}; expected {check}")
+            raise DamagedFile(f"{label}: {names[0]} of {which} is {value[:80]}; expected {check}")

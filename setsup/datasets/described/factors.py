@@ -14,8 +14,11 @@ from setsup.datasets.described.schema import Layout, Source
 from setsup.errors import DamagedFile, DataError
 from setsup.factors import Factor, FactorTable, Kind
 from setsup.factors.factor import Level
+from setsup.files.roots import some
 
 __all__ = ["factor_table"]
+
+_MANY = 50  # strings that a message does not list
 
 
 def factor_table(columns: Columns, layout: Layout) -> FactorTable:
@@ -108,13 +111,11 @@ def _coded(source: Source, columns: Columns, encoded: Encoded) -> tuple[Factor, 
     wrong = [at for at, value in enumerate(values) if not lacks(value) and str(value) not in meant]
     if wrong:
         row = int(np.argmax(np.isin(places, wrong)))
-        expected = f"expected one of {', '.join(meant)}"
+        expected = f"expected one of {', '.join(meant) if len(meant) < _MANY else some(list(meant))}"
         if source.match is None:
             raise columns.wrong(source.columns[0], row, expected)
-        raise DamagedFile(
-            f"{columns.labels[source.columns[0]]}: {source.factor.name} of row {columns.number(row)} is "
-            f"{values[places[row]]!r:.40}; {expected}"
-        )
+        label, spot = columns.spot(source.columns[0], row)
+        raise DamagedFile(f"{label}: {source.factor.name} of {spot} is {values[places[row]]!r:.40}; {expected}")
     named = [None if lacks(value) else meant[str(value)] for value in values]
     codes = np.array([-1 if level is None else levels.index(level) for level in named] or [0], np.int64)
     return _discrete(source, levels), codes[places]

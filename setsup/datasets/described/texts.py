@@ -76,7 +76,7 @@ def _read_comma_separated(content: bytes, label: str, columns: Sequence[str], he
     content = comma_separated(content)
     try:
         first = re.match(rb"[^\r\n]*", content)
-        head = (first[0] if first else b"").decode("utf-8-sig").strip()
+        head = (first[0] if first else b"").decode("utf-8-sig")
         names = next(csv_rows([head]), [])
         lacks = [column for column in columns if column not in names] if header else []
         if lacks:

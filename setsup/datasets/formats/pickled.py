@@ -57,8 +57,8 @@ class _Bytes(NamedTuple):
     length: int
 
 
-class _OldText(str):
-    """A string of Python 2, and where it starts: an array of few elements has its content in one."""
+class _ShortBytes(str):
+    """Up to 255 bytes, which are a string of Python 2, the content of a small array, or a key; and where they start."""
 
     __slots__ = ("start",)
     start: int
@@ -143,9 +143,9 @@ class _Machine:
         self._push(_Bytes(self.at, length))
         self.at += length
 
-    def _old_text(self) -> None:
+    def _short_bytes(self) -> None:
         length = self._number("<B")
-        text = _OldText(self._take(length).decode("latin-1"))
+        text = _ShortBytes(self._take(length).decode("latin-1"))
         text.start = self.at - length
         self._push(text)
 
@@ -230,7 +230,7 @@ def _fill(array: PickledArray, shape: Any, of: Any, by_columns: Any, content: An
         raise _Refused(f"contains an array of type {of.told!r}")
     if by_columns and len(shape) > 1 and not fortran:
         raise _Refused("contains an array in Fortran order; expected C order, as numpy.ascontiguousarray returns")
-    if type(content) is _OldText:
+    if type(content) is _ShortBytes:
         content = _Bytes(content.start, len(content))
     if of.order not in _ORDERS or type(content) is not _Bytes or min(shape, default=0) < 0:
         raise ValueError
@@ -257,8 +257,8 @@ _STEPS: dict[bytes, Callable[[_Machine], object]] = {
     b"\x8a": _Machine._long,
     b"X": lambda machine: machine._text("<I"),
     b"\x8c": lambda machine: machine._text("<B"),
-    b"C": lambda machine: machine._bytes("<B"),
-    b"U": _Machine._old_text,
+    b"C": _Machine._short_bytes,
+    b"U": _Machine._short_bytes,
     b"T": lambda machine: machine._bytes("<I"),
     b"B": lambda machine: machine._bytes("<I"),
     b"\x8e": lambda machine: machine._bytes("<Q"),

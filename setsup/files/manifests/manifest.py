@@ -79,7 +79,7 @@ class ManifestSplit:
     name : str
         Name to open it by.
     rows : (int, int) or None
-        First row and the row after the last, if the rows are contiguous; for display only.
+        First row and the row after the last, if the rows of a whole release are contiguous.
     description : str
         Description (YAML key ``what``).
     where : str or None

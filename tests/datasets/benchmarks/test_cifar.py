@@ -63,14 +63,16 @@ def test_both_versions_are_what_unpickling_gives(name, tmp_path):
         assert np.array_equal(dataset.fetch(rows)["image"], expected)
 
 
-def test_arrays_in_fortran_order_are_read(name, tmp_path):
+@pytest.mark.parametrize("keys", [str, str.encode])
+def test_pickles_of_python_3_and_arrays_in_fortran_order(name, tmp_path, keys):
     NAMES[name].write(tmp_path)
     rows = np.arange(len(setsup.load(name, tmp_path)))
     expected = setsup.load(name, tmp_path).fetch(rows)["image"]
     files = cifar10.BATCHES if name == "cifar10" else ("train", "test")
     for path in (next(tmp_path.glob(f"*/{file}")) for file in files):
         entry = pickle.loads(path.read_bytes(), encoding="latin1")  # a file that the test wrote
-        path.write_bytes(pickle.dumps({**entry, "data": np.asfortranarray(entry["data"])}, protocol=4))
+        entry["data"] = np.asfortranarray(entry["data"])
+        path.write_bytes(pickle.dumps({keys(key): value for key, value in entry.items()}, protocol=4))
     assert np.array_equal(setsup.load(name, tmp_path).fetch(rows)["image"], expected)
 
 
@@ -119,6 +121,17 @@ def test_bad_pickles(tmp_path, file, content, message):
     with pytest.raises(DataError, match=message) as found:
         setsup.load("cifar100", tmp_path)
     assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize(("first", "second"), [("data_batch_2", "data_batch_4"), ("test_batch", "data_batch_5")])
+def test_swapped_batches(tmp_path, first, second):
+    cifar10.write(tmp_path)
+    folder = tmp_path / "cifar-10-batches-py"
+    contents = [(folder / name).read_bytes() for name in (second, first)]
+    for name, content in zip((first, second), contents, strict=True):
+        (folder / name).write_bytes(content)
+    with pytest.raises(DataError, match=rf"({first}|{second}) contains the \w+ing batch \d of"):
+        setsup.load("cifar10", tmp_path)
 
 
 def test_bad_binary_files(tmp_path):

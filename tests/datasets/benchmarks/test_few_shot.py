@@ -9,6 +9,9 @@ from PIL import Image
 
 import setsup
 from setsup.errors import DataError
+from setsup.files import load_manifest
+from setsup.files.downloads.check import State, check_files
+from setsup_cli.main import main
 from tests.true_files import mini_imagenet, omniglot, tiered_imagenet
 
 
@@ -102,6 +105,23 @@ def test_bad_csv_files_of_mini_imagenet(tmp_path, line, message):
     assert "\n" not in str(found.value)
 
 
+def test_fetching_mini_imagenet_does_not_end_without_its_images(tmp_path, capsys):
+    assert main(["fetch", "mini-imagenet", "--root", str(tmp_path)]) != 0
+    assert "put images (or " in capsys.readouterr().err
+    mini_imagenet.write(tmp_path)
+    assert all(state.state is not State.MISSING for state in check_files(load_manifest("mini-imagenet"), tmp_path))
+
+
+def test_a_superclass_of_tiered_imagenet_is_in_one_part(tmp_path):
+    tiered_imagenet.write(tmp_path)
+    synset = next((tmp_path / "val").iterdir())
+    synset.rename(tmp_path / "test" / synset.name)
+    setsup.load("tiered-imagenet", tmp_path)
+    (tmp_path / "train" / synset.name).symlink_to(tmp_path / "test" / synset.name)
+    with pytest.raises(DataError, match="the split 'train' of tiered-imagenet differs from the published one"):
+        setsup.load("tiered-imagenet", tmp_path, split="train")
+
+
 def test_tiered_imagenet(tmp_path):
     tiered_imagenet.write(tmp_path)
     files = tiered_imagenet.files()
@@ -119,5 +139,6 @@ def test_synsets_of_other_datasets_are_refused(tmp_path):
     tiered_imagenet.write(tmp_path)
     (tmp_path / "train" / "n00000001").mkdir()
     (tmp_path / "train" / "n00000001" / "1.jpg").write_bytes(b"")
-    with pytest.raises(DataError, match="'n00000001'"):
+    with pytest.raises(DataError, match=r"'n00000001'; expected one of n01440764, .* and 605 more") as found:
         setsup.load("tiered-imagenet", tmp_path)
+    assert len(str(found.value)) < 400

@@ -63,6 +63,14 @@ def test_bad_texts(tmp_path, lines, message):
     assert "\n" not in str(found.value)
 
 
+def test_a_folder_in_the_place_of_a_text(tmp_path):
+    write(tmp_path)
+    (tmp_path / "usps.t.bz2").rename(tmp_path / "other")
+    (tmp_path / "usps.t.bz2").mkdir()
+    with pytest.raises(DataError, match=r"usps\.t\.bz2 .*(?i:is a directory|not a file)"):
+        setsup.load("usps", tmp_path)
+
+
 def test_a_text_without_end(tmp_path, monkeypatch):
     write(tmp_path)
     (tmp_path / "usps.t.bz2").write_bytes(bz2.compress(b"1 " * (1 << 21)))

@@ -7,6 +7,7 @@ labels. The binary version has no header: for each image its labels, uint8, and 
 is its red, green and blue channels, each stored row by row. Pickles are read without unpickling.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,6 +34,7 @@ _SIDE = 32
 _PLANES = (3, _SIDE, _SIDE)
 _BYTES = 3 * _SIDE**2
 _BINARY = ".bin"
+_TITLE = re.compile(r"(training|testing) batch (\d) of \d")
 
 
 class _Batch(NamedTuple):
@@ -148,9 +150,18 @@ def _read_python(path: Path, keys: Sequence[str]) -> _Batch:
     data = found.get("data") if isinstance(found, dict) else None
     if not isinstance(data, PickledArray) or data.dtype != np.uint8 or data.shape[1:] != (_BYTES,) or not data.shape[0]:
         raise DamagedFile(f"{path} has no array 'data' of dtype uint8 and shape (n, {_BYTES})")
+    _check_batch(found.get("batch_label"), path)
     labels = [_listed(found.get(key), key, data.shape[0], path) for key in keys]
     strides = (_BYTES, 1) if data.order == "C" else (1, data.shape[0])
     return _Batch(path, len(content), data.start, strides, labels)
+
+
+def _check_batch(told: Any, path: Path) -> None:
+    """Refuse a file that its own title, such as "training batch 3 of 5", says to be another one."""
+    title = _TITLE.fullmatch(told) if isinstance(told, str) else None
+    number = path.name.rpartition("data_batch_")[2]
+    if title and (path.name.startswith("test") != (title[1] == "testing") or (number.isdigit() and number != title[2])):
+        raise DamagedFile(f"{path} contains the {told}, which belongs into another file")
 
 
 def _listed(values: Any, key: str, count: int, path: Path) -> Places:
