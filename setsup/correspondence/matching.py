@@ -18,7 +18,7 @@ from setsup.correspondence.from_depth import from_depth
 from setsup.correspondence.from_tracks import from_tracks
 from setsup.correspondence.homographies import HOMOGRAPHIES
 from setsup.correspondence.pixel_pairs import PixelPairs, Status, check_key
-from setsup.correspondence.recorded_frames import has_depth, has_tracks, read_frame
+from setsup.correspondence.recorded_frames import has_depth, has_tracks, moving_factors, read_frame
 from setsup.correspondence.rendered_pairs import OWN, PAIR, VIEW
 from setsup.correspondence.spatial import drawn_pixels, spatial
 from setsup.datasets.images import several_sizes
@@ -219,7 +219,7 @@ def recorded(
 
 def _check_still(dataset: Any, row1: int, row2: int) -> None:
     """Refuse rows of two times: depth does not tell what has moved."""
-    for name in getattr(dataset, "moving", ()):
+    for name in moving_factors(dataset):
         one, two = dataset.factors.codes(name, [row1, row2])
         if one != two:
             raise SetsupError(

@@ -11,7 +11,16 @@ from setsup.correspondence.from_depth import recorded_camera
 from setsup.errors import DataError, SetsupError, advice
 from setsup.scenes.camera import Camera
 
-__all__ = ["RECORDED", "fetch_depth", "has_depth", "has_tracks", "lacking", "read_frame", "row_camera"]
+__all__ = [
+    "RECORDED",
+    "fetch_depth",
+    "has_depth",
+    "has_tracks",
+    "lacking",
+    "moving_factors",
+    "read_frame",
+    "row_camera",
+]
 
 RECORDED = ("depth", "pose", "intrinsics")
 """Modalities of recorded frames; a method ``camera(row)`` replaces the last two."""
@@ -26,6 +35,16 @@ def lacking(dataset: Any) -> list[str]:
 def has_depth(dataset: Any) -> bool:
     """Whether the rows of a dataset have depth and cameras."""
     return not lacking(dataset)
+
+
+def moving_factors(dataset: Any) -> tuple[str, ...]:
+    """Factors with which things move in a scene, so that depth does not tell where points of other rows are.
+
+    Shards of rendered frames do not name them, but have flow.
+    """
+    flow = "exact_flow" in dataset.modalities and "frame" in dataset.factors.names
+    named: tuple[str, ...] = getattr(dataset, "moving", ("frame",) if flow else ())
+    return named
 
 
 def has_tracks(dataset: Any) -> bool:

@@ -12,6 +12,7 @@ from setsup.correspondence import (
     RenderedPairs,
     Status,
     flow,
+    overlap,
     pair_table,
     scene_flow,
     scene_tracks,
@@ -212,12 +213,27 @@ def test_flow_on_disk_and_what_it_cannot_match(tmp_path):
         matched(folder, 0, 2, *[Window(0, 0, 24, 32)] * 2, 1.0, 0)
 
 
+def test_rows_of_two_times_are_matched():
+    """On demand, in windows of the views."""
+    frames = RenderedDataset(recipe(), renderer="embree")
+    first, second = Window(3, 2, 20, 25), Window(1, 0, 24, 30)
+    pairs = matched(frames, 0, 2, first, second, 1.0, 0)
+    cameras = [window.camera(frames, row) for row, window in ((0, first), (2, second))]
+    wanted = spatial(drifting(0), *cameras, scene2=drifting(2))
+    assert np.array_equal(pairs.points2, wanted.points2)
+    assert np.array_equal(pairs.status, wanted.status)
+    still = spatial(drifting(0), *cameras)
+    assert (np.abs(pairs.points2 - still.points2).max(axis=1) > 0.1).sum() > 10
+
+
 def test_pairs_of_two_times(tmp_path):
     rooms = RoomFrames(rooms=1, frames=4, moving=1, count=(0, 1), size=(24, 32))
     dataset = RenderedDataset(rooms, renderer="embree")
     rows = PixelPairSampler(dataset, pairs=3, seed=1)[0].indices
     assert (rooms.factors[0].name, dataset.pair_factors) == ("room", ("room",))
     assert len(np.unique(dataset.factors.codes("frame", rows[:, 0]) - dataset.factors.codes("frame", rows[:, 1]))) > 1
+    with pytest.raises(SetsupError, match="overlap is measured where nothing moves; add 'frame'"):
+        overlap(dataset)
     table = pair_table(rooms, 3, seed=2)
     kept = render(RenderedPairs(rooms, table, renderer="embree"), tmp_path / "pairs")
     for row in range(6):

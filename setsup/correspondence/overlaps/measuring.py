@@ -28,6 +28,7 @@ from setsup.correspondence.overlaps.scenes import STREAM, Plan, measure_scenes
 from setsup.correspondence.overlaps.tracks import measure_tracks
 from setsup.correspondence.overlaps.views import Source, SourceName, choose_source, content_digest
 from setsup.correspondence.overlaps.work import Work
+from setsup.correspondence.recorded_frames import moving_factors
 from setsup.datasets.dataset import Dataset
 from setsup.errors import DataError, SetsupError, advice
 from setsup.factors.column_storage import check_rows
@@ -149,6 +150,12 @@ def overlap(
     if on is not None and path is None:
         raise SetsupError("on= requires path=, a file in a folder that all machines of the cluster share")
     agree = _scene_factors(dataset, scene)
+    for name in moving_factors(dataset):
+        if name not in agree:
+            raise SetsupError(
+                f"things move in the scenes of {dataset.name} with {name!r}, and overlap is measured where nothing "
+                f"moves; add {name!r} to {advice('scene=', '--scene')}"
+            )
     scenes = _scenes(dataset, agree, rows)
     chosen = choose_source(dataset, source)
     plan = Plan(Source(dataset, chosen, float(tolerance), float(absolute)), int(pixels), int(candidates), int(seed))
