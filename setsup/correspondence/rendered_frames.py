@@ -104,6 +104,17 @@ class RenderedFrames(RenderedDataset):
         return tuple(FLOWS)
 
     @property
+    def pair_factors(self) -> tuple[str, ...]:
+        """Factors in which two frames of a video agree: what the recipe names so, else its scene factors but frame."""
+        named = getattr(self.recipe, "pair_factors", None)
+        return tuple(name for name in self.recipe.scene_factors if name != FRAME) if named is None else tuple(named)
+
+    @property
+    def moving(self) -> tuple[str, ...]:
+        """Factors with which things move in a scene: ``frame``, and scene factors in which pairs need not agree."""
+        return tuple(name for name in self.recipe.scene_factors if name == FRAME or name not in self.pair_factors)
+
+    @property
     def extra(self) -> tuple[str, ...]:
         """Names of modalities that rows have on request only."""
         return (SCENE_FLOW,)

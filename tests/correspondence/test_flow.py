@@ -50,9 +50,7 @@ def recipe(frames=3):
         return Camera.look_at(eye, (0, 4, 0), height=24, width=32, focal_length=30)
 
     factor = Factor("frame", Kind.ORDINAL, tuple(range(frames)))
-    made = FunctionRecipe("drift", [factor], lambda values: drifting(values["frame"]), look, None, (24, 32), "1")
-    object.__setattr__(made, "pair_factors", ())
-    return made
+    return FunctionRecipe("drift", [factor], lambda values: drifting(values["frame"]), look, None, (24, 32), "1")
 
 
 def check(seed, count):
@@ -186,6 +184,27 @@ def test_rows_whose_neighbours_differ_are_named():
         frames.fetch([0], ["exact_flow"])
     with pytest.raises(DataError, match="video, row 1: the two scenes have different things"):
         frames.tracks(1, [[4, 4]])
+
+
+def test_recipes_of_your_own_pair_frames_of_a_video(tmp_path):
+    factors = [Factor("take", Kind.ORDINAL, (0, 1)), Factor("frame", Kind.ORDINAL, (0, 1, 2))]
+    own = FunctionRecipe(
+        "takes",
+        factors,
+        lambda values: drifting(values["frame"] + 0.5 * values["take"]),
+        lambda values, scene: Camera.look_at((0, 0, 0), (0, 4, 0), height=8, width=8, focal_length=8),
+        size=(8, 8),
+        version="1",
+    )
+    frames = RenderedFrames(own, renderer="embree")
+    rows = PixelPairSampler(frames, pairs=20, seed=0)[0].indices
+    takes, times = (frames.factors.codes(name)[rows] for name in ("take", "frame"))
+    assert (takes[:, 0] == takes[:, 1]).all()
+    assert (times[:, 0] != times[:, 1]).all()
+    folder = render(frames, tmp_path / "takes")
+    assert (folder.pair_factors, folder.moving) == (("take", "frame"), ("frame",))
+    with pytest.raises(SetsupError, match="things move between rows 0 and 2"):
+        matched(folder, 0, 2, *[Window(0, 0, 8, 8)] * 2, 1.0, 0)
 
 
 def test_tracks_do_not_keep_all_scenes():
