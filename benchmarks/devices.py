@@ -9,7 +9,7 @@ from platformdirs import user_cache_path
 from benchmarks.measure import Side, shrunk
 from benchmarks.training import write_mnist
 
-__all__ = ["device", "mnist", "published_mnist", "timed", "wait"]
+__all__ = ["device", "mnist", "published", "timed", "wait"]
 
 
 def device() -> str:
@@ -41,19 +41,18 @@ def timed(run: Callable[[], object], units: int = 1) -> Side:
     return Side(whole, units)
 
 
-def published_mnist() -> Path | None:
-    """Folder of the published files of MNIST in ``SETSUP_DATA`` or the user's cache; None where they are in neither."""
+def published(name: str) -> Path | None:
+    """Folder of the published files of a dataset in ``SETSUP_DATA`` or the user's cache; None if it is in neither."""
     places = [Path(place) for place in (os.environ.get("SETSUP_DATA"),) if place]
     places.append(user_cache_path("setsup", appauthor=False))  # SETSUP_CACHE is that of this run
-    found = (place / "mnist" for place in places)
-    return next((place for place in found if any(place.glob("train-images-idx3-ubyte*"))), None)
+    return next((place / name for place in places if (place / name).is_dir()), None)
 
 
 def mnist(folder: Path) -> Path:
     """Folder with files of MNIST: random pictures where there are no published ones, which changes no time."""
     made = folder / "mnist"
-    if not shrunk() and (published := published_mnist()) is not None:
-        return published
+    if not shrunk() and (found := published("mnist")) is not None:
+        return found
     if not made.exists():
         made.mkdir(parents=True)
         write_mnist(made)

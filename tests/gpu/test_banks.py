@@ -64,4 +64,4 @@ def test_contrast_with_a_bank(device: str, dtype: Any) -> None:
             found.append(torch.stack(list(contrast(features, torch.arange(8, device=where) + step).values())))
         return torch.stack(found).detach().cpu()
 
-    torch.testing.assert_close(losses(device), losses("cpu"), rtol=CLOSE[dtype], atol=CLOSE[dtype])
+    torch.testing.assert_close(losses(device), losses("cpu"), rtol=10 * CLOSE[dtype], atol=10 * CLOSE[dtype])
