@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tests.true_files.dsprites import sprite
-from tests.true_files.shapenet_renderings import field, framed, varint
+from tests.true_files.shapenet_renderings import field, framed
 
 HELD = "objects"
 
@@ -64,9 +64,19 @@ def record(version: str, number: int) -> bytes:
     image, masks = drawn(version, number)
     features = {"image": bytes_list(image), "mask": bytes_list(masks)}
     for name, values in factors(version, number).items():
-        features[name] = field(2, field(1, values.astype("<f4").tobytes()))
+        features[name] = float_list(values)
+    return serialised(features)
+
+
+def serialised(features: dict[str, bytes]) -> bytes:
+    """An example of features, each a serialised list."""
     entries = (field(1, field(1, name.encode()) + field(2, value)) for name, value in features.items())
-    return varint(1 << 3 | 2) + (lambda body: varint(len(body)) + body)(b"".join(entries))
+    return field(1, b"".join(entries))
+
+
+def float_list(values: npt.NDArray[np.float32]) -> bytes:
+    """A feature of packed floats."""
+    return field(2, field(1, values.astype("<f4").tobytes()))
 
 
 @cache

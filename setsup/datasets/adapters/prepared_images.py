@@ -59,12 +59,12 @@ class Container(Protocol):
 class PreparedImages(BaseDataset):
     """Images of one container, read from the array made by :meth:`prepare` if it exists and is up to date.
 
-    `shape` is that of the array in the container, (rows, ...).
+    `shape` is that of the array in the container, (rows, ...); `version` is that of :func:`prepare_command`.
     """
 
-    def __init__(self, file: Path, root: Path | str | None, shape: tuple[int, ...]) -> None:
+    def __init__(self, file: Path, root: Path | str | None, shape: tuple[int, ...], version: str = "") -> None:
         self.file = self._source = file
-        self._command = prepare_command(self.name, root)
+        self._command = prepare_command(self.name, root, version)
         self._prepared = PreparedArray(file, "images", shape, "uint8")
 
     @abstractmethod
@@ -115,9 +115,10 @@ class PreparedImages(BaseDataset):
         return container
 
 
-def prepare_command(name: str, root: Path | str | None) -> str:
-    """Command that prepares a dataset, for messages."""
-    return f"`setsup prepare {name}{'' if root is None else f' --root {shlex.quote(str(root))}'}`"
+def prepare_command(name: str, root: Path | str | None, version: str = "") -> str:
+    """Command that prepares a dataset, or a version that is not the default one, for messages."""
+    of_version = f" --option version={version}" if version else ""
+    return f"`setsup prepare {name}{of_version}{'' if root is None else f' --root {shlex.quote(str(root))}'}`"
 
 
 def convert(array: PreparedArray, what: str, block: int, fill: Fill, check: Check | None = None) -> Path:

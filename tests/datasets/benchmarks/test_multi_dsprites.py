@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import setsup
-from setsup.datasets.benchmarks.multi_dsprites import dataset as module
-from setsup.datasets.benchmarks.multi_dsprites import prepare
+from setsup.datasets.benchmarks.multi_object import dataset as module
+from setsup.datasets.benchmarks.multi_object.multi_dsprites import prepare
 from setsup.errors import DataError
 from tests.true_files import multi_dsprites as true
 
@@ -51,8 +51,7 @@ def test_rows(tmp_path, version):
 def test_a_large_file_is_prepared_once(tmp_path, monkeypatch):
     monkeypatch.setenv("SETSUP_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(module, "_SMALL", 1)
-    monkeypatch.setattr(module, "_BLOCK", 5)
-    monkeypatch.setattr(module._Records, "block_rows", 5)
+    monkeypatch.setattr(module, "_BLOCK", 5 * 64 * 64)
     folder = tmp_path / "release"
     folder.mkdir()
     true.write(folder)
