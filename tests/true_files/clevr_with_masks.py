@@ -14,9 +14,9 @@ from tests.true_files.clevr import COLORS, scene
 from tests.true_files.clevr import drawn as pictured
 from tests.true_files.multi_dsprites import bytes_list, float_list, serialised
 
-HELD = "objects"
+HELD = "color_7"
 
-COUNTS = (3, 5, 3, 5, 3)
+SCENES = (0, 2, 1, 4, 6)  # of three objects, and one of five
 LEVELS = {
     "shape": ("cube", "sphere", "cylinder"),
     "size": ("large", "small"),
@@ -27,7 +27,7 @@ LEVELS = {
 
 def factors(number: int) -> dict[str, npt.NDArray[np.float32]]:
     """Features of a record by name: the background, the objects, null ones last; codes count from 1."""
-    things = scene("train", number)["objects"]
+    things = scene("train", SCENES[number])["objects"]
     found = {name: np.zeros(11, np.float32) for name in ("x", "y", "z", "rotation", "visibility", *LEVELS)}
     found["pixel_coords"] = np.zeros((11, 3), np.float32)
     found["visibility"][: len(things) + 1] = 1
@@ -44,7 +44,7 @@ def factors(number: int) -> dict[str, npt.NDArray[np.float32]]:
 
 def drawn(number: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
     """Image (240, 320, 3) and masks (11, 240, 320, 1): nearer objects cover others."""
-    said = scene("train", number)
+    said = scene("train", SCENES[number])
     size, way = (320, 240), Image.Resampling.NEAREST
     image = np.asarray(pictured(said).convert("RGB").resize(size, way))
     owner = np.zeros((240, 320), int)
@@ -69,7 +69,7 @@ def _masked(data: bytes) -> bytes:
 def content() -> bytes:
     """Content of the file."""
     records = []
-    for number in range(len(COUNTS)):
+    for number in range(len(SCENES)):
         image, masks = drawn(number)
         lists = {
             name: bytes_list(values.astype(np.uint8)) if name in LEVELS else float_list(values)

@@ -16,7 +16,7 @@ ENTITIES = {"train": 7, "six_objects": 10, "empty_room": 4, "identical_color": 1
 FILES = {"train": "objects_room_train.tfrecords"} | {
     name: f"objects_room_test_{name}.tfrecords" for name in ("six_objects", "empty_room", "identical_color")
 }
-COUNTS = {"train": (3, 1, 0, 2, 3, 1, 2, 3), "six_objects": (6, 6), "empty_room": (0, 0), "identical_color": (4, 6)}
+COUNTS = {"train": (3, 1, 0, 2) * 4, "six_objects": (6, 6), "empty_room": (0, 0), "identical_color": (4, 6)}
 
 
 def drawn(version: str, number: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:

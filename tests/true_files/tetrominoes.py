@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tests.true_files.multi_dsprites import bytes_list, float_list, serialised
 from tests.true_files.shapenet_renderings import framed
 
-HELD = "shape_1"
+HELD = "objects"
 
 NUMBER = 12
 COLORS = np.array([color for color in product((0, 1), repeat=3) if 0 < sum(color) < 3], np.float32)

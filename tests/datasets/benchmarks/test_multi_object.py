@@ -48,7 +48,7 @@ def test_clevr_with_masks(tmp_path):
     (tmp_path / "clevr_with_masks").mkdir()
     clevr_with_masks.write(tmp_path / "clevr_with_masks")  # the folder of the bucket
     found = setsup.load("clevr-with-masks", tmp_path)
-    told = [clevr_with_masks.factors(number) for number in range(len(clevr_with_masks.COUNTS))]
+    told = [clevr_with_masks.factors(number) for number in range(len(clevr_with_masks.SCENES))]
 
     def numbers(each):
         position = np.stack([each[name] for name in "xyz"], axis=-1)

@@ -83,7 +83,7 @@ def _table(path: Path, rows: list[Array], numbers: list[Rows], form: Form) -> Fa
 
 
 def read_images(path: Path, form: Form) -> Iterator[Array]:
-    """Read the images one after the other, each (height, width, C + 1) uint8: its channels, and the number of the pixel.
+    """Read the images one after the other, each (height, width, C + 1) uint8: its channels, and each pixel's number.
 
     A pixel belongs to the part of the background, or the visible object, whose mask is the largest there.
     """
