@@ -12,11 +12,12 @@ from setsup.datasets.formats.png import check_png, png_head, png_pixels
 from setsup.datasets.formats.source import Source, source_content
 from setsup.errors import DamagedFile
 
-__all__ = ["decode_channels", "decode_depth", "deep_size"]
+__all__ = ["decode_channels", "decode_deep", "decode_depth", "deep_size"]
 
 _START = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 _HEAD = 33  # bytes
 _MOST_TIMES = 1040  # what deflate can pack at best
+_COLORS, _MODES, _NAMED = {1: 0, 3: 2}, {1: "mono", 3: "rgb"}, {1: "one channel", 3: "three channels"}
 _FIX = "replace it, or remove the frame"
 
 
@@ -25,22 +26,30 @@ def decode_depth(source: Source, label: str, size: tuple[int, int]) -> npt.NDArr
 
     `size` (height, width); returns (height, width) uint16.
     """
+    return decode_deep(source, label, size)[..., 0]
+
+
+def decode_deep(source: Source, label: str, size: tuple[int, int], channels: int = 1) -> npt.NDArray[np.uint16]:
+    """Decode a PNG of one or three channels of 16 bits.
+
+    `size` (height, width); returns (height, width, channels) uint16.
+    """
     from kornia_rs.io import decode_image_png_u16
 
     content = _content(source, label)
     width, height, bits, color, _, _, interlaced = struct.unpack_from(">IIBBBBB", content, 16)
-    if (bits, color, interlaced) != (16, 0, 0):
+    if (bits, color, interlaced) != (16, _COLORS[channels], 0):
         raise DamagedFile(
-            f"{label} is a PNG of {bits} bits, color type {color}{', interlaced' * bool(interlaced)}; expected one "
-            "channel of 16 bits, without interlacing",
+            f"{label} is a PNG of {bits} bits, color type {color}{', interlaced' * bool(interlaced)}; expected "
+            f"{_NAMED[channels]} of 16 bits, without interlacing",
             _FIX,
         )
-    _check_size((height, width), size, content, bits, label)
+    _check_size((height, width), size, content, bits * channels, label)
     try:
-        pixels: npt.NDArray[np.uint16] = decode_image_png_u16(content, size, "mono")
+        pixels: npt.NDArray[np.uint16] = decode_image_png_u16(content, size, _MODES[channels])
     except Exception as error:
         raise DamagedFile(f"{label}: the compressed data is truncated or corrupt", _FIX) from error
-    return pixels.reshape(size)
+    return pixels.reshape(*size, channels)
 
 
 def deep_size(content: bytes) -> tuple[int, int] | None:

@@ -14,7 +14,18 @@ import numpy.typing as npt
 
 from setsup.errors import DataError
 
-__all__ = ["EIGHT", "FOUR", "LENGTH", "VARINT", "Refuse", "read_fields", "read_floats", "read_varint"]
+__all__ = [
+    "EIGHT",
+    "FOUR",
+    "LENGTH",
+    "VARINT",
+    "Refuse",
+    "packed_ends",
+    "packed_integers",
+    "read_fields",
+    "read_floats",
+    "read_varint",
+]
 
 VARINT, EIGHT, LENGTH, FOUR = 0, 1, 2, 5
 """Wire types that are read; groups are refused."""
@@ -78,3 +89,37 @@ def read_floats(content: bytes | memoryview, spans: list[tuple[int, int]]) -> np
     """
     joined = b"".join(bytes(content[at:end]) for at, end in spans)
     return np.frombuffer(joined[: len(joined) // 4 * 4], "<f4").astype(np.float32)
+
+
+def packed_ends(content: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    """Find the positions after each varint of a packed list; bytes after the last whole varint are left out.
+
+    Examples
+    --------
+    >>> packed_ends(np.array([5, 0x80, 1, 0x80], np.uint8)).tolist()
+    [1, 3]
+
+    """
+    ends: npt.NDArray[np.int64] = np.flatnonzero(content < 128) + 1
+    return ends
+
+
+def packed_integers(content: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    """Values of a packed list of varints, together; a varint of more than four bytes becomes −1.
+
+    Examples
+    --------
+    >>> packed_integers(np.array([5, 0x80, 1, 0xFF, 0xFF, 3], np.uint8)).tolist()
+    [5, 128, 65535]
+
+    """
+    ends = packed_ends(content)
+    starts = np.append(0, ends[:-1])
+    lengths = ends - starts
+    low = (content & 127).astype(np.int64)
+    values = np.zeros(len(ends), np.int64)
+    for place in range(min(4, int(lengths.max(initial=0)))):
+        longer = lengths > place
+        values[longer] |= low[starts[longer] + place] << 7 * place
+    values[lengths > 4] = -1
+    return values

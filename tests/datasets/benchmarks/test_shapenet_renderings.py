@@ -14,8 +14,8 @@ from PIL import Image
 from scipy.spatial.transform import Rotation
 
 from setsup.datasets import load
+from setsup.datasets.adapters import record_files
 from setsup.datasets.benchmarks import shapenet_renderings
-from setsup.datasets.benchmarks.shapenet_renderings import files as record_files
 from setsup.datasets.benchmarks.shapenet_renderings.poses import (
     TO_PASCAL3D,
     azimuth_elevation,

@@ -101,9 +101,9 @@ def read_images(path: Path, form: Form) -> Iterator[Array]:
 def _visible(record: bytes, features: dict[str, Feature], form: Form, label: str) -> Rows:
     """Entities that are visible objects, ascending."""
     if form.levels:
-        shown = _floats(features, "visibility", form.entities, label) > 0
+        shown: Array = _floats(features, "visibility", form.entities, label) > 0
     else:
-        shown = _masks(record, features, form, label).any(axis=(1, 2))
+        shown = np.asarray(_masks(record, features, form, label).any(axis=(1, 2)))
     visible: Rows = np.flatnonzero(shown[form.backgrounds :]) + form.backgrounds
     return visible
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.datasets.adapters.missing_files import warn_left_out
-from setsup.datasets.benchmarks.shapenet_renderings.files import RecordFiles
+from setsup.datasets.adapters.record_files import RecordFiles
 from setsup.datasets.benchmarks.shapenet_renderings.poses import azimuth_elevation
 from setsup.datasets.benchmarks.shapenet_renderings.records import ViewIndex, view_index
 from setsup.datasets.cached_arrays import cached_table

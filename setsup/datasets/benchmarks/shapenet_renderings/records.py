@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setsup.datasets.benchmarks.shapenet_renderings.files import RecordFiles
+from setsup.datasets.adapters.record_files import RecordFiles
 from setsup.datasets.formats.tfrecord.example import Feature, read_example
 from setsup.datasets.formats.tfrecord.records import record_spans
 from setsup.errors import DamagedFile, DataError

@@ -47,9 +47,17 @@ class Feature:
 
 
 def read_example(
-    content: bytes | memoryview, names: Collection[str], label: str, start: int = 0, stop: int | None = None
+    content: bytes | memoryview,
+    names: Collection[str],
+    label: str,
+    start: int = 0,
+    stop: int | None = None,
+    packed: Collection[str] = (),
 ) -> dict[str, Feature]:
-    r"""Read some features of a serialised example."""
+    r"""Read some features of a serialised example.
+
+    Integers of the features `packed` are only located: (lists, 2) int64, offset and length of each packed list.
+    """
     stop = len(content) if stop is None else stop
     wanted = {name.encode(): name for name in names}
     features: dict[str, Feature] = {}
@@ -65,7 +73,7 @@ def read_example(
                 continue
             if name in features:
                 raise _refuse(label, entry, f"the feature {name!r} appears twice")
-            features[name] = _feature(content, *value, label)
+            features[name] = _feature(content, *value, label, name in packed)
     return features
 
 
@@ -85,7 +93,7 @@ def _entry(content: bytes | memoryview, at: int, end: int, label: str) -> tuple[
     return bytes(content[begin:past]), value or (at, at)
 
 
-def _feature(content: bytes | memoryview, at: int, end: int, label: str) -> Feature:
+def _feature(content: bytes | memoryview, at: int, end: int, label: str, packed: bool = False) -> Feature:
     kind, start, stop = "nothing", at, at
     for number, begin, past in _fields(content, at, end, label, _LISTS):
         if number in _KINDS:
@@ -94,6 +102,10 @@ def _feature(content: bytes | memoryview, at: int, end: int, label: str) -> Feat
             kind, start, stop = _KINDS[number], begin, past
     if kind == "float":
         return Feature(kind, _floats(content, start, stop, label))
+    if kind == "int64" and packed:
+        fields = _fields(content, start, stop, label, _ENTRY)
+        lists = [(begin, past - begin) for number, begin, past in fields if number == 1]
+        return Feature("packed int64", np.array(lists, np.int64).reshape(-1, 2))
     if kind == "int64":
         return Feature(kind, _integers(content, start, stop, label))
     return Feature(kind, _spans(content, start, stop, label))
