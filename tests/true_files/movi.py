@@ -144,8 +144,28 @@ def quaternion(rotation: Reals) -> Reals:
     return np.roll(Rotation.from_matrix(rotation).as_quat(), 1)
 
 
+def attributes(number: int, letter: str) -> dict[str, bytes]:
+    """Features of the objects that variants do not share."""
+    count = COUNTS[number]
+    codes = [(number + each) % 6 for each in range(count)]
+    if letter == "a":
+        return {
+            "shape_label": int_list([2] * count),
+            "size_label": int_list([0, 1][:count]),
+            "color": float_list(COLORS[codes]),
+            "color_label": int_list(codes),
+            "material_label": int_list([1] * count),
+        }
+    return {
+        "asset_id": texts([b"Thing_%d" % code for code in codes]),
+        "category": int_list(codes),
+        "is_dynamic": int_list([1, 0][:count]),
+        "scale": float_list(np.linspace(1, 2, count)),
+    }
+
+
 @cache
-def record(number: int) -> bytes:
+def record(number: int, letter: str = "a") -> bytes:
     """A serialised example."""
     frames = [drawn(number, frame) for frame in range(FRAMES)]
     maps = {name: np.stack([each[name] for each in frames]) for name in frames[0]}
@@ -174,8 +194,7 @@ def record(number: int) -> bytes:
         features[name] = int_list(scaled(small(maps[name]), limits))
         features[f"metadata/{name}_range"] = float_list(np.array(limits) / 2)
     positions = np.array([balls(number, frame)[0] for frame in range(FRAMES)]).transpose(1, 0, 2)
-    owners = small(maps["segmentations"])
-    seen = [(owners == each + 1).sum(axis=(1, 2)) for each in range(count)]
+    seen = [(maps["segmentations"] == each + 1).sum(axis=(1, 2)) for each in range(count)]
     instances = {
         "mass": float_list(np.linspace(1, 2, count)),
         "friction": float_list(np.full(count, 0.4)),
@@ -183,12 +202,10 @@ def record(number: int) -> bytes:
         "positions": float_list(positions),
         "quaternions": float_list(np.tile([1.0, 0, 0, 0], (count, FRAMES, 1))),
         "visibility": int_list(np.array(seen)),
-        "shape_label": int_list([2] * count),
-        "size_label": int_list([0, 1][:count]),
-        "color": float_list(COLORS[[(number + each) % 6 for each in range(count)]]),
-        "color_label": int_list([(number + each) % 6 for each in range(count)]),
-        "material_label": int_list([1] * count),
+        **attributes(number, letter),
     }
+    if letter != "a":
+        features["background"] = texts([b"room_%d" % (number % 2)])
     return serialised(features | {f"instances/{name}": value for name, value in instances.items()})
 
 

@@ -48,7 +48,7 @@ def test_images_and_instances(dataset):
         assert np.array_equal(found["image"], colors)
         assert np.array_equal(found["instances"], maps["segmentations"][::2, ::2].astype(int) - 1)
         count = true.COUNTS[scene]
-        seen = [(found["instances"] == each).sum() for each in range(count)]
+        seen = [(maps["segmentations"] == each + 1).sum() for each in range(count)]
         assert found["visible_pixels"].tolist() == seen + [-1] * (2 - count)
         assert found["color"][:count].tolist() == [(scene + each) % 6 for each in range(count)]
         assert np.allclose(found["rgb"][:count], true.COLORS[found["color"][:count]])
@@ -124,6 +124,22 @@ def test_each_variant_and_size_has_its_folder(release, tmp_path):
     assert "movi_a/128x128" in found._files.label(0)
     with pytest.raises(DataError, match="movi_a/256x256"):
         setsup.load("movi", tmp_path, resolution=256)
+
+
+def test_scanned_objects(tmp_path):
+    for split, video in (("train", 1), ("test", 2)):
+        (tmp_path / f"movi_e-{split}.tfrecord-00000-of-00001").write_bytes(framed(true.record(video, "e")))
+    found = setsup.load("movi", tmp_path, variant="e")
+    assert found.factors.values("split").tolist() == ["train"] * 3 + ["test"] * 3
+    assert found.factors.values("background").tolist() == ["room_1"] * 3 + ["room_0"] * 3
+    assert found.factors.values("board_games").tolist() == [1] * 6  # category 2
+    assert found.factors.values("tossed").tolist() == [1] * 6
+    assert found.objects.values("asset").tolist() == ["Thing_1", "Thing_2", "Thing_2", "Thing_3"]
+    arrays = found.fetch([0, 5], ["category", "motion", "scale"])
+    assert arrays["category"].tolist() == [[1, 2], [2, 3]]
+    assert arrays["motion"].tolist() == [[1, 0]] * 2
+    assert arrays["scale"].tolist() == [[1, 2]] * 2
+    assert not set(found.factors.names) & set(found.modalities)
 
 
 def test_damaged_records(release, tmp_path):

@@ -255,10 +255,10 @@ def open(root: Path | str | None = None, variant: Letter = "a", resolution: Side
     (right, down) to the next frame and to the one before; ``instances``, the number of each pixel's object, −1 for the
     background; ``normals`` in the camera's frame; ``box_coordinates``, the place within the object's bounding box, 0 to
     1 as published; ``pose``, camera to world, and ``intrinsics``. For the objects of the video, in the order of the
-    release and padded to the largest number with −1 or NaN: ``object_poses``, to the camera; ``visible_pixels``, their
-    number in the frame; codes of ``shape``, ``size``, ``color`` and ``material`` (A), ``shape`` and ``material`` (B),
-    ``category`` (C to F) and ``dynamic`` (D to F), whose levels are those of :attr:`MoviFrames.objects`; ``rgb`` (A, B)
-    and ``scale`` (B to F). B has ``background_color``.
+    release and padded to the largest number with −1 or NaN: ``object_poses``, to the camera; ``visible_pixels``, of the
+    frame at its rendered size of 256 × 256 (F: 512 × 512); codes of ``shape``, ``size``, ``color`` and ``material``
+    (A), ``shape`` and ``material`` (B), ``category`` (C to F) and ``motion`` (D to F), whose levels are those of
+    :attr:`MoviFrames.objects`; ``rgb`` (A, B) and ``scale`` (B to F). B has ``background_color``.
 
     Velocities, boxes and collisions of the release are not read.
 

@@ -37,7 +37,7 @@ _CATEGORIES = (
 )
 _MATERIAL = Level("material_label", ("metal", "rubber"))
 _CATEGORY = {"category": Level("category", _CATEGORIES)}
-_MOVES = {"dynamic": Level("is_dynamic", ("static", "dynamic"))}
+_MOVES = {"motion": Level("is_dynamic", ("resting", "tossed"))}
 
 VARIANTS: Mapping[str, Variant] = MappingProxyType(
     {
