@@ -11,11 +11,9 @@ from pathlib import Path
 
 from setsup.datasets.adapters.packed_release import PackedRelease
 from setsup.datasets.benchmarks.cifar.images import CifarImages, file_names
-from setsup.factors import Factor, Kind
 
 __all__ = ["open", "prepare"]
 
-_CATEGORIES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 _PARTS = {"train": tuple(f"data_batch_{number}" for number in range(1, 6)), "test": ("test_batch",)}
 _ARCHIVES = ("cifar-10-python.tar.gz", "cifar-10-binary.tar.gz")
 _RELEASE = PackedRelease("cifar10", _ARCHIVES, "cifar10_unpacked", file_names(_PARTS))
@@ -39,9 +37,7 @@ def open(root: Path | str | None = None) -> CifarImages:
         When a file is missing (the message shows the command that fetches or unpacks it), or damaged.
 
     """
-    return CifarImages(
-        "cifar10", _RELEASE.find(root), _PARTS, {"labels": Factor("category", Kind.NOMINAL, _CATEGORIES)}
-    )
+    return CifarImages("cifar10", _RELEASE.find(root), _PARTS, {"labels": "category"})
 
 
 def prepare(root: Path | str | None = None) -> Path:

@@ -23,6 +23,7 @@ from setsup.datasets.formats.pickled import PickledArray, read_pickle
 from setsup.datasets.per_process import per_process
 from setsup.errors import DamagedFile
 from setsup.factors import Factor, Kind
+from setsup.files import load_manifest
 from setsup.files.archives.members import MemberIndex
 from setsup.files.disk import need_regular, read_errors
 from setsup.files.lfs import refuse_pointer
@@ -65,8 +66,8 @@ class CifarImages(BaseDataset):
         The unpacked files.
     parts : mapping of str to sequence of str
         Files of ``train`` and ``test``, without ``.bin``.
-    labels : mapping of str to Factor
-        Factors by the keys of their labels in a pickle, in the order of the binary files.
+    labels : mapping of str to str
+        Names of factors of the manifest by the keys of their labels in a pickle, in the order of the binary files.
 
     Raises
     ------
@@ -76,7 +77,7 @@ class CifarImages(BaseDataset):
     """
 
     def __init__(
-        self, name: str, members: MemberIndex, parts: Mapping[str, Sequence[str]], labels: Mapping[str, Factor]
+        self, name: str, members: MemberIndex, parts: Mapping[str, Sequence[str]], labels: Mapping[str, str]
     ) -> None:
         self.name = name
         first = next(iter(parts.values()))[0]
@@ -88,12 +89,13 @@ class CifarImages(BaseDataset):
         self._batches = [batch for files in batches.values() for batch in files]
         counts = [len(batch.labels[0]) for batch in self._batches]
         self._starts: Rows = np.cumsum([0, *counts])
+        factors = _factors(name, list(labels.values()))
         for batch in self._batches:
-            _check_labels(batch, list(labels.values()))
+            _check_labels(batch, factors)
         found = [np.concatenate(each) for each in zip(*(batch.labels for batch in self._batches), strict=True)]
         number = np.repeat(np.arange(len(parts)), [len(files) for files in batches.values()])
         split = Factor("split", Kind.NOMINAL, tuple(parts), role="split")
-        self.factors = table_of([*zip(labels.values(), found, strict=True), (split, np.repeat(number, counts))])
+        self.factors = table_of([*zip(factors, found, strict=True), (split, np.repeat(number, counts))])
         self.modalities = {"image": Modality((_SIDE, _SIDE, 3), "uint8", color="srgb")}
 
     def _read(self, name: str, rows: Rows, out: Array) -> Array:
@@ -114,6 +116,13 @@ class CifarImages(BaseDataset):
 def file_names(parts: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Expressions for the files of either version, for :class:`PackedRelease`."""
     return {rf"{stem}(?:\.bin)?$": stem for stems in parts.values() for stem in stems}
+
+
+def _factors(name: str, wanted: Sequence[str]) -> list[Factor]:
+    """Factors of labels by the manifest, whose levels are in the order of the codes."""
+    listed = {factor.name: factor for factor in load_manifest(name).factors}
+    levels = {each: factor.levels for each, factor in listed.items() if isinstance(factor.levels, tuple)}
+    return [Factor(each, Kind.NOMINAL, levels[each], within=listed[each].within) for each in wanted]
 
 
 def _path(members: MemberIndex, name: str) -> Path:
