@@ -94,7 +94,7 @@ class ObjectFrames:
     name = "object-frames"
     scene_factors = ("model", "frame")
     pair_factors = ("model",)
-    fps = 1.0  # time counts frames
+    instances = 1
 
     def __post_init__(self) -> None:
         """Check all options."""

@@ -141,6 +141,11 @@ class RoomFrames:
         """Names of what the instances of generated rooms are, as for :class:`~setsup.scenes.recipes.Room`."""
         return self._still.classes
 
+    @property
+    def instances(self) -> int:
+        """Most placements of a room, with its moving objects."""
+        return self._still.instances + self.moving
+
     def label(self, name: str) -> int:
         """Number of the class of an instance."""
         return self._still.label(name)

@@ -95,6 +95,13 @@ def test_frames_show_one_scene():
     assert 0.3 <= np.linalg.norm(motion.angular) <= 1.5
 
 
+def test_all_rooms_have_as_many_instances():
+    """Whatever room comes first, arrays of instances have room for those of all."""
+    recipe = rooms(rooms=3, moving=7, count=(1, 4))
+    assert recipe.instances == Room(count=(1, 4)).instances + 7
+    assert all(max(recipe.scene({"room": room, "frame": 0}).names) < recipe.instances for room in range(3))
+
+
 def test_large_objects_are_shrunk():
     recipe = rooms(frames=2, moving=1, objects={"block": box((3, 3, 3))}, count=(0, 0))
     thing = recipe.scene({"room": 0, "frame": 0}).placements[-1]
