@@ -59,6 +59,12 @@ def test_two_frames_are_matched(setsup: Run, tmp_path: Path) -> None:
         (["render", "shapes3d", "--frames", "3", "--out", "x"], "shapes3d has no frames"),
         (["pairs", "room", "--frames", "3", "3"], "two different frames"),
         (["pairs", "room", "--frames", "-1", "3"], "two different frames"),
+        (["pairs", "room", "--frames", "0", "3", "--tracks", "0", *map(str, SMALL)], "--tracks must be 1 or more"),
+        (
+            ["pairs", "room", "--frames", "0", "2", "--tracks", "4", "--where", "frame != 1", *map(str, SMALL)],
+            "no scene has the frames 0, 1, 2; change --where",
+        ),
+        (["pairs", "room", "--frames", "0", "2", "--rows", "1", *map(str, SMALL)], "no scene has the frames 0, 2"),
         (["render", "room", "--frames", "0", "--out", "x"], "frames"),
         (
             ["render", "room", "--frames", "3", *map(str, SMALL), "--matches", "2", "--overlap", ".3-.8", "--out", "x"],

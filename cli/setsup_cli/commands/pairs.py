@@ -22,7 +22,6 @@ from setsup_cli.parsing.recipes import (
     list_recipes,
     need_rendering,
 )
-from setsup_cli.parsing.source import rows_where
 from setsup_cli.suggestions import advise_command
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ def run(options: Any) -> int:
     if frames is None:
         rows = PixelPairSampler(dataset, pairs=options.draws, seed=options.seed)[0].indices
     else:
-        rows = _frame_rows(dataset, frames, options.draws, options.seed)
+        rows = _videos(dataset, frames, options.draws, options.seed)
     rows = rows[np.argsort(rows[:, 0], kind="stable")]  # scenes are built once where their pairs follow one another
     pixel_pairs = [_match(dataset, first, second) for first, second in rows.tolist()]
     about = [_about(dataset, two, pairs) for two, pairs in zip(rows.tolist(), pixel_pairs, strict=True)]
@@ -135,27 +134,22 @@ def _show_tracks(options: Any) -> int:
 
     if options.tracks < 1:
         raise DataError(f"--tracks must be 1 or more, not {options.tracks}")
-    if options.frames is None:
-        raise DataError("--tracks requires --frames FIRST SECOND, between which points are followed")
     recipe = build_recipe(options)
     dataset = RenderedFrames(recipe, build_table(recipe, options), build_renderer(options), modalities=["image"])
-    rows = _frame_rows(dataset, options.frames, options.draws, options.seed)
     first, last = options.frames
-    numbers = np.unique(np.rint(np.linspace(min(first, last), max(first, last), _SHOWN)).astype(int))
-    numbers = numbers if first < last else numbers[::-1]
+    numbers = np.rint(np.linspace(first, last, min(_SHOWN, abs(last - first) + 1))).astype(int)
+    height, width = recipe.size
+    chosen = permute(stream_key(options.seed, "tracks"), height * width, np.arange(options.tracks))
+    pixels = np.stack(np.divmod(chosen, width)[::-1], axis=1).astype(np.float64)
     videos, points, status, about = [], [], [], []
-    for row in rows[:, 0].tolist():
-        height, width = recipe.size
-        chosen = permute(stream_key(options.seed, "tracks"), height * width, np.arange(options.tracks))
-        pixels = np.stack(np.divmod(chosen, width)[::-1], axis=1).astype(np.float64)
-        places, states = dataset.tracks(row, pixels)
-        scene = {name: dataset.values(row)[name] for name in dataset.pair_factors}
-        shown = [dataset.factors.rows(_same(scene, int(frame)))[0] for frame in numbers]
-        videos.append(list(dataset.fetch(shown, ["image"])["image"]))
+    for rows in _videos(dataset, numbers.tolist(), options.draws, options.seed).tolist():
+        places, states = dataset.tracks(rows[0], pixels)
+        scene = {name: dataset.values(rows[0])[name] for name in dataset.pair_factors}
+        videos.append(list(dataset.fetch(rows, ["image"])["image"]))
         points.append(places[:, numbers])
         status.append(states[:, numbers])
         visible = (states[:, numbers] == 0).sum(axis=0).tolist()
-        about.append({"row": row, "scene": scene, "frames": numbers.tolist(), "visible": visible})
+        about.append({"row": rows[0], "scene": scene, "frames": numbers.tolist(), "visible": visible})
     labels = [_words(video["scene"]) for video in about]
     title = f"{dataset.name}\nseed {options.seed}, {options.tracks} points of frame {first}; a ring: hidden or outside"
     sheet = track_sheet(videos, points, status, labels, [f"frame {number}" for number in numbers], title)
@@ -169,28 +163,27 @@ def _show_tracks(options: Any) -> int:
     return 0
 
 
-def _same(scene: dict[str, Any], frame: int) -> str:
-    """Expression for the row of a frame of a scene."""
-    return " and ".join([*(f"{name} == {value!r}" for name, value in scene.items()), f"frame == {frame}"])
-
-
-def _frame_rows(dataset: "RenderedDataset", frames: tuple[int, int], draws: int, seed: int) -> "Rows":
-    """Rows of two frames, (n, 2), of as many different scenes; fewer if there are fewer."""
+def _videos(dataset: "RenderedDataset", frames: Sequence[int], draws: int, seed: int) -> "Rows":
+    """Rows of some frames, (n, frames), of as many different scenes; fewer if fewer have them all."""
     import numpy as np
 
     from setsup.random import permute, stream_key
 
-    if min(frames) < 0 or frames[0] == frames[1]:
-        raise DataError(f"--frames must be the numbers of two different frames, from 0, not {frames[0]} {frames[1]}")
+    if min(frames) < 0 or frames[0] == frames[-1]:
+        raise DataError(f"--frames must be the numbers of two different frames, from 0, not {frames[0]} {frames[-1]}")
     table = dataset.factors
-    found = [rows_where(table, f"frame == {frame}") for frame in frames]
+    number = table.values("frame")
     groups = table.group_by(list(dataset.pair_factors))
-    scenes = [groups.find(table, rows)[0] for rows in found]
-    _, first, second = np.intersect1d(scenes[0], scenes[1], return_indices=True)
-    if not len(first):
-        raise DataError(f"no scene has both frames {frames[0]} and {frames[1]}; change --where")
-    chosen = permute(stream_key(seed, "pairs of frames"), len(first), np.arange(min(draws, len(first))))
-    return np.stack([found[0][first[chosen]], found[1][second[chosen]]], axis=1)
+    found = np.full((len(frames), len(groups)), -1)
+    for row_of_scene, frame in zip(found, frames, strict=True):
+        rows = np.flatnonzero(number == frame)
+        row_of_scene[groups.find(table, rows)[0]] = rows
+    complete = found[:, (found >= 0).all(axis=0)]
+    count = complete.shape[1]
+    if not count:
+        raise DataError(f"no scene has the frames {', '.join(map(str, frames))}; change --where or --rows")
+    chosen = permute(stream_key(seed, "pairs of frames"), count, np.arange(min(draws, count)))
+    return complete[:, np.sort(chosen)].T
 
 
 def _match(dataset: "RenderedDataset", first: int, second: int) -> "PixelPairs":
