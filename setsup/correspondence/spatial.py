@@ -62,6 +62,9 @@ def spatial(
     both_sides : bool
         Whether a point counts as visible also where camera 2 sees its surface from the other side: a sheet of paper
         from behind. By default it is OCCLUDED there, since the two sides of a sheet or of a thin board look different.
+    scene2 : Scene or Rays, optional
+        The scene at the time of view 2, with the same placements, meshes and scales, such as
+        :func:`setsup.scenes.motion.moved` makes; by default nothing has moved.
 
     Returns
     -------

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Reals
 
-__all__ = ["angle", "length", "product", "sin_cos"]
+__all__ = ["angle", "length", "product", "sin_cos", "sphere_direction"]
 
 
 _HALF_TURN_HIGH, _HALF_TURN_LOW = 1.57079632673412561417, 6.07710050650619224932e-11  # of π/2: 33 bits, and the others
@@ -76,6 +76,20 @@ def angle(sine: npt.ArrayLike, cosine: npt.ArrayLike) -> Reals:
         sines, cosines = sin_cos(found)
         found = found + (y * cosines - x * sines)
     return np.asarray(found)
+
+
+def sphere_direction(height: float, turn: float) -> Reals:
+    """Unit vector (3,) from two numbers of 0 … 1; uniform over the sphere if these are uniform.
+
+    Examples
+    --------
+    >>> sphere_direction(0.5, 0.25).round(15).tolist()
+    [0.0, 1.0, 0.0]
+
+    """
+    z, (sine, cosine) = 2 * height - 1, sin_cos(2 * np.pi * turn)
+    flat = np.sqrt(max(0.0, 1 - z * z))
+    return np.array([flat * cosine, flat * sine, z])
 
 
 def product(rows: npt.ArrayLike, matrix: npt.ArrayLike) -> Reals:

@@ -15,7 +15,7 @@ from setsup.factors.factor import Factor, Kind
 from setsup.random import fold, stream_key, uniform
 from setsup.scenes.camera import Camera
 from setsup.scenes.motion import Velocity, moved
-from setsup.scenes.portable import length, sin_cos
+from setsup.scenes.portable import sphere_direction
 from setsup.scenes.recipes.models import Model
 from setsup.scenes.recipes.object import HEMISPHERE, ObjectView
 from setsup.scenes.recipes.values import number
@@ -36,15 +36,17 @@ class ObjectFrames:
     Parameters
     ----------
     models : mapping of str to Model
-        Meshes to render, as for :class:`~setsup.scenes.recipes.ObjectView`.
+        Meshes to render. As for :class:`~setsup.scenes.recipes.ObjectView`.
     frames : int
         Number of frames of each model.
     turn : float, degrees
-        Angle from each frame to the next, counterclockwise seen from above.
+        Angle from each frame to the next, in degrees, counterclockwise seen from above.
     axis : "up" or "any"
         Turn about the vertical axis, or about an axis that is drawn for each model, uniformly over the sphere.
-    azimuth, elevation : float, degrees
-        Direction of the camera, as for :class:`~setsup.scenes.recipes.ObjectView`.
+    azimuth : float, degrees
+        Direction of the camera from the model, in degrees about the vertical axis.
+    elevation : float, degrees
+        Direction of the camera from the model, in degrees above the horizontal plane.
     size : (height, width)
         Image size, in pixels.
     distance : float
@@ -163,7 +165,4 @@ class ObjectFrames:
         if self.axis == "up":
             return np.array([0.0, 0.0, 1.0])
         at = uniform(fold(stream_key(self.seed, f"object axis of {name}"), np.arange(2)))
-        up, (sine, cosine) = 2 * at[0] - 1, sin_cos(2 * np.pi * at[1])
-        flat = np.sqrt(np.maximum(0.0, 1 - up * up))
-        axis = np.array([flat * cosine, flat * sine, up])
-        return np.asarray(axis / length(axis))
+        return sphere_direction(*at.tolist())

@@ -16,40 +16,38 @@ References
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from setsup.arrays import Reals, Words
+from setsup.arrays import Reals
 from setsup.checks import check_integer, check_number
 from setsup.errors import DataError, FactorError, SetsupError
 from setsup.factors.factor import Factor, Kind
-from setsup.random import fold, randint_below, stream_key, uniform
+from setsup.random import fold, stream_key, uniform
 from setsup.scenes.camera import Camera
-from setsup.scenes.meshes.mesh import Mesh
 from setsup.scenes.motion import Path, moved
-from setsup.scenes.portable import length, sin_cos
-from setsup.scenes.recipes.models import Model, loaded
+from setsup.scenes.portable import length
+from setsup.scenes.recipes.models import Model
 from setsup.scenes.recipes.room.cameras import BOUNDS, outside
-from setsup.scenes.recipes.room.recipe import BuiltRoom, Room, check_objects, look_at, placed_objects
+from setsup.scenes.recipes.room.recipe import BuiltRoom, Room, look_at
 from setsup.scenes.recipes.room.solids import default_objects
 from setsup.scenes.recipes.room.space import CLEARANCE
-from setsup.scenes.recipes.room.walks import Walk, free_places
+from setsup.scenes.recipes.room.walkers import Walker, draw_between, make_walkers
+from setsup.scenes.recipes.room.walks import Walk
 from setsup.scenes.recipes.values import number
-from setsup.scenes.scene import Placement, Scene
+from setsup.scenes.scene import Scene
 
 __all__ = ["RoomFrames"]
 
 _VERSION = 1  # of what is drawn: raised with every change that draws frames anew
 _MOST = 1 << 20  # frames
-_SPEEDS, _TURNS = (0.3, 1.0), (0.3, 1.5)  # of objects, m/s and rad/s
 _CAMERA_SPEEDS = (0.2, 0.6)  # m/s
 _KEEPS = 0.3  # metres between the camera and the balls of moving objects
 _EYE = 0.025  # metres: what cameras keep from surfaces between positions, which keep 0.05
-_SHRINK, _SHARE = 0.8, 20  # an object is shrunk until one in so many free positions has room for its ball
 _KEPT = 4  # rooms whose motions are kept
 
 
@@ -80,7 +78,7 @@ class RoomFrames:
     size : (height, width)
         Image size, in pixels; the focal length is proportional to the height: 500 pixels for a height of 480.
     up : 3 float, optional
-        Up direction of the meshes of rooms, as for :class:`~setsup.scenes.recipes.Room`.
+        Up direction of the meshes of rooms, accurate to 30°; by default, the axis along which a room is shortest.
     fps : float
         Frames per second: frame n is at n / fps seconds.
     seed : int
@@ -207,8 +205,10 @@ class RoomFrames:
         return clip, frame / self.fps
 
     def _new_clip(self, built: BuiltRoom) -> "_Clip":
+        models: Mapping[str, Model] = default_objects() if self.objects is None else self.objects
+        own = fold(stream_key(self.seed, "room frames objects"), built.number)
         try:
-            walkers = self._walkers(fold(stream_key(self.seed, "room frames objects"), built.number), built)
+            walkers = make_walkers(own, built, models, self.moving, -1.0 / self.fps)
         except DataError as error:
             raise DataError(f"room {built.number}: {error}") from error
         key = fold(stream_key(self.seed, "room frames camera"), built.number)
@@ -231,7 +231,7 @@ class RoomFrames:
             ends,
             eye,
             _EYE,
-            _between(_CAMERA_SPEEDS, float(uniform(fold(key, 1)))),
+            draw_between(_CAMERA_SPEEDS, float(uniform(fold(key, 1)))),
             -1.0 / self.fps,
             margin,
             lambda places: outside(places, built.objects, _EYE),
@@ -239,53 +239,9 @@ class RoomFrames:
         scene = replace(built.scene, placements=(*built.scene.placements, *(walker.placement for walker in walkers)))
         return _Clip(built, scene, walkers, camera, target)
 
-    def _walkers(self, key: Words, built: BuiltRoom) -> "list[_Walker]":
-        models: Mapping[str, Model] = default_objects() if self.objects is None else self.objects
-        names = [tuple(models)[row] for row in randint_below(fold(fold(key, 0), np.arange(self.moving)), len(models))]
-        meshes = {name: loaded(models[name]) for name in dict.fromkeys(names)}
-        check_objects(meshes, built.surfaces.rays.scene)
-        placed = placed_objects(fold(key, 1), np.zeros((self.moving, 3)), [(name, meshes[name]) for name in names])
-        taken = [(one.translation, _reach(one.mesh, one.scale)) for one in built.objects]
-        walkers = []
-        for nth, placement in enumerate(placed):
-            own = fold(fold(key, 2), nth)
-            at = uniform(fold(own, np.arange(4)))
-            scale = placement.scale
-            while True:
-                radius = _reach(placement.mesh, scale)
-                places = free_places(built.surfaces, built.space, radius)
-                if len(places) * _SHARE >= len(built.space.points):
-                    break
-                scale = _SHRINK * scale
-            apart = np.ones(len(places), bool)
-            for place, other in taken:
-                apart &= length(places - place) > radius + other
-            rows = np.flatnonzero(apart) if apart.any() else np.arange(len(places))
-            start = places[rows[randint_below(fold(own, 4), len(rows))]]
-            taken.append((start, radius))
-            # an axis uniform over the sphere, from a height and a direction
-            up, (sine, cosine) = 2 * at[0] - 1, sin_cos(2 * np.pi * at[1])
-            flat = math.sqrt(max(0.0, 1 - up * up))
-            axis = np.array([flat * cosine, flat * sine, up])
-            speed = _between(_SPEEDS, float(at[3]))
-            walk = Walk(fold(own, 5), built.surfaces, places, start, radius, speed, -1.0 / self.fps)
-            placement = replace(placement, scale=scale, translation=start)
-            walkers.append(_Walker(placement, walk, radius, _between(_TURNS, float(at[2])) * axis))
-        return walkers
-
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the rooms that were built last."""
         return {**self.__dict__, "_kept": {}}
-
-
-@dataclass(frozen=True, slots=True)
-class _Walker:
-    """A moving object at time 0, its way, the radius of its ball in metres, and its angular velocity in rad/s."""
-
-    placement: Placement
-    walk: Walk
-    radius: float
-    angular: Reals
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,23 +250,11 @@ class _Clip:
 
     built: BuiltRoom
     scene: Scene
-    walkers: list[_Walker]
+    walkers: Sequence[Walker]
     camera: Walk
     target: Reals
 
     def motions(self, time: float) -> dict[int, Path]:
         """Motions until a time at least, by the number of the placement."""
         first = len(self.built.scene.placements)
-        return {first + nth: self._path(walker, time) for nth, walker in enumerate(self.walkers)}
-
-    def _path(self, walker: _Walker, time: float) -> Path:
-        return Path(*walker.walk.until(time), walker.placement.rotation, walker.angular, smooth=False)
-
-
-def _between(ends: tuple[float, float], share: float) -> float:
-    return ends[0] + (ends[1] - ends[0]) * share
-
-
-def _reach(mesh: Mesh, scale: Reals) -> float:
-    """How far a mesh reaches from its origin, metres."""
-    return float(length(mesh.vertices * scale).max(initial=0.0))
+        return {first + nth: walker.motion(time) for nth, walker in enumerate(self.walkers)}
