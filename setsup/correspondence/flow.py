@@ -1,8 +1,8 @@
 """Motion of pixels between frames of a moving scene: optical flow, scene flow and tracks, exact as :func:`.spatial`.
 
-A frame is a scene and a camera at a time. The ray through a pixel meets a point; the point is carried with its thing to
-where it is in another frame, projected there, and tested for visibility there: see :mod:`setsup.correspondence.spatial`
-for the rules.
+A frame is a scene and a camera at a time. The ray through a pixel meets a point of a placement. The pose of the
+placement at another time gives the point's position there; this is projected, and tested for visibility by the rules of
+:mod:`setsup.correspondence.spatial`.
 
 Convention
 ----------
@@ -24,7 +24,6 @@ import numpy.typing as npt
 from setsup.arrays import Floats, Reals
 from setsup.checks import check_arguments, check_integer
 from setsup.correspondence.pixel_pairs import NO_SURFACE, check_pixels
-from setsup.correspondence.spatial import spatial
 from setsup.correspondence.spatial_tracing import Traced, trace
 from setsup.errors import DataError, SetsupError
 from setsup.scenes.camera import Camera
@@ -56,7 +55,7 @@ def flow(scene1: Scene, camera1: Camera, scene2: Scene, camera2: Camera) -> tupl
     Raises
     ------
     SetsupError
-        If the two scenes have different things in them.
+        If the two scenes have different placements.
 
     Examples
     --------
@@ -71,8 +70,7 @@ def flow(scene1: Scene, camera1: Camera, scene2: Scene, camera2: Camera) -> tupl
 
     """
     check_arguments(flow, locals(), DataError)
-    pairs = spatial(scene1, camera1, camera2, scene2=scene2)
-    return _field(pairs.points2, pairs.points1, camera1), pairs.status.reshape(camera1.height, camera1.width)
+    return flow_of(trace(scene1, camera1, camera1.pixels()), scene2, camera2)
 
 
 def scene_flow(scene1: Scene, camera1: Camera, scene2: Scene) -> Floats:
@@ -95,7 +93,7 @@ def scene_flow(scene1: Scene, camera1: Camera, scene2: Scene) -> Floats:
     Raises
     ------
     SetsupError
-        If the two scenes have different things in them.
+        If the two scenes have different placements.
 
     Examples
     --------
@@ -139,7 +137,7 @@ def scene_tracks(
     ------
     SetsupError
         If the numbers of scenes and cameras differ, there is no such frame, pixels are not (N, 2) finite numbers, or
-        the scenes have different things in them.
+        the scenes have different placements.
 
     Notes
     -----
@@ -186,7 +184,8 @@ def flow_of(traced: Traced, scene: Scene, camera: Camera) -> tuple[Floats, Statu
     """Flow of all pixels of a camera, which were traced row after row, to another frame; see :func:`flow`."""
     points, status = traced.seen(scene, camera)
     own = traced.camera
-    return _field(points, own.pixels(), own), status.reshape(own.height, own.width)
+    moves = np.subtract(points, own.pixels()).astype(np.float32)
+    return moves.reshape(own.height, own.width, 2), status.reshape(own.height, own.width)
 
 
 def displacement(traced: Traced, scene: Scene) -> Floats:
@@ -194,7 +193,3 @@ def displacement(traced: Traced, scene: Scene) -> Floats:
     own = traced.camera
     moves = (traced.carried(scene) - traced.xyz) @ own.rotation.T
     return moves.astype(np.float32).reshape(own.height, own.width, 3)
-
-
-def _field(points2: Reals, points1: Reals, camera: Camera) -> Floats:
-    return np.subtract(points2, points1).astype(np.float32).reshape(camera.height, camera.width, 2)

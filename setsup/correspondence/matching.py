@@ -24,7 +24,7 @@ from setsup.correspondence.spatial import drawn_pixels, spatial
 from setsup.datasets.images import several_sizes
 from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
-from setsup.scenes.motion import same_things
+from setsup.scenes.motion import same_placements
 
 __all__ = [
     "Match",
@@ -132,7 +132,7 @@ def traced(
     scene, other = dataset.scene(row1), dataset.scene(row2)
     if other.digest == scene.digest:
         other = None
-    elif not same_things(scene, other):
+    elif not same_placements(scene, other):
         raise SetsupError(
             f"rows {row1} and {row2} of {dataset.name} show different scenes; draw them with a PixelPairSampler "
             "or an OverlapSampler"

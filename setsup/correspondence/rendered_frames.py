@@ -26,8 +26,8 @@ FRAME = "frame"
 
 SCENE_FLOW = "scene_flow"
 
-FLOWS = {"exact_flow": 1, "exact_flow_back": -1, "flow_status": 1, "flow_back_status": -1}
-"""Modalities, and the number of frames to where they lead."""
+FLOWS = {1: ("exact_flow", "flow_status"), -1: ("exact_flow_back", "flow_back_status")}
+"""Names of flow and status, by the number of frames to where they lead."""
 
 
 class RenderedFrames(RenderedDataset):
@@ -60,7 +60,7 @@ class RenderedFrames(RenderedDataset):
     DataError
         As for :class:`~setsup.rendered.dataset.RenderedDataset`, and if the recipe has no scene factor ``frame``, or
         one whose levels are not whole numbers. ``fetch`` raises one also if a scene before or after a row cannot be
-        built, or has different things in it.
+        built, or has different placements.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class RenderedFrames(RenderedDataset):
     @property
     def added(self) -> tuple[str, ...]:
         """Names of the modalities of flow."""
-        return tuple(FLOWS)
+        return tuple(name for names in FLOWS.values() for name in names)
 
     @property
     def pair_factors(self) -> tuple[str, ...]:
@@ -123,16 +123,15 @@ class RenderedFrames(RenderedDataset):
         self, row: int, scene: Scene, camera: Camera, frame: Frame, names: Sequence[str]
     ) -> dict[str, npt.NDArray[Any]]:
         """Modalities of a row that was rendered; see :meth:`setsup.rendered.dataset.RenderedDataset.outputs`."""
-        own = {*FLOWS, SCENE_FLOW}.intersection(names)
+        own = {*self.added, *self.extra}.intersection(names)
         arrays = super().outputs(row, scene, camera, frame, [name for name in names if name not in own])
         if not own:
             return arrays
         with RowErrors(self.name, [row]):
             traced = trace(scene, camera, camera.pixels())
-            for step, suffix in ((1, ""), (-1, "_back")):
-                both = f"exact_flow{suffix}", f"flow{suffix}_status"
-                if own.intersection(both):
-                    arrays[both[0]], arrays[both[1]] = flow_of(traced, *self._at(row, step))
+            for step, (flow, status) in FLOWS.items():
+                if own.intersection((flow, status)):
+                    arrays[flow], arrays[status] = flow_of(traced, *self._at(row, step))
             if SCENE_FLOW in own:
                 arrays[SCENE_FLOW] = displacement(traced, self._at(row, 1)[0])
         return {name: arrays[name] for name in names}

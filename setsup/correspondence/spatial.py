@@ -2,8 +2,8 @@
 
 The ray through a pixel of view 1 meets a point X. X is projected to view 2, and is visible there when the ray from
 camera 2 towards it, ``C₂ + t (X − C₂)``, meets nothing before t = 1 − 10⁻⁴, and both cameras see the same side of the
-surface. Where things have moved between the views, X is carried with the thing that it is a point of. No depth image is
-read, and no tolerance on depth is needed: all of it is decided in float64 on the triangles (see
+surface. Where placements have moved between the views, X moves with the placement whose surface it is on. No depth
+image is read, and no tolerance on depth is needed: all of it is decided in float64 on the triangles (see
 :mod:`setsup.correspondence.spatial_rays`).
 
 References
@@ -76,7 +76,7 @@ def spatial(
     ------
     SetsupError
         When pixels are not finite (n, 2) numbers, both pixels and a fraction are given, or a fraction without a key; or
-        the two scenes have different things in them.
+        the two scenes have different placements.
 
     Notes
     -----

@@ -11,7 +11,7 @@ from setsup.correspondence.pixel_pairs import NO_SURFACE, OCCLUDED, OUTSIDE, VIS
 from setsup.correspondence.spatial_rays import Surfaces, exact_rays
 from setsup.errors import SetsupError
 from setsup.scenes.camera import Camera
-from setsup.scenes.motion import same_things
+from setsup.scenes.motion import same_placements
 from setsup.scenes.scene import Scene
 
 __all__ = ["Traced", "trace"]
@@ -39,12 +39,12 @@ class Traced:
         return exact_rays(self.scene).instance.take(self.surfaces.triangle, mode="wrap")
 
     def carried(self, scene: Scene) -> Reals:
-        """Points where their triangles are in another scene of the same things, (n, 3); they may be ``xyz`` itself."""
+        """Points where their triangles are in another scene of the same placements, (n, 3), or ``xyz`` itself."""
         if scene is self.scene:
             return self.xyz
-        if not same_things(self.scene, scene):
+        if not same_placements(self.scene, scene):
             raise SetsupError(
-                "the two scenes have different things in them, so points cannot be carried from one to the other; "
+                "the two scenes have different placements, so points cannot be carried from one to the other; "
                 "move the placements of one scene, for example with setsup.scenes.moved"
             )
         moving = [

@@ -101,7 +101,7 @@ def test_flow_of_nothing():
 
 def test_things_must_be_the_same():
     camera = Camera.look_at((0, 0, 0), (0, 1, 0), height=4, width=5, focal_length=5)
-    with pytest.raises(SetsupError, match="different things"):
+    with pytest.raises(SetsupError, match="different placements"):
         flow(Scene((Placement(box((1, 1, 1))),)), camera, Scene(), camera)
     with pytest.raises(SetsupError, match="a camera for each scene"):
         scene_tracks([Scene()], [], [[0, 0]])
@@ -180,9 +180,9 @@ def test_rows_whose_neighbours_differ_are_named():
     frames = RenderedFrames(
         video((0, 1), lambda values: drifting(1) if values["frame"] < 1 else Scene()), renderer="embree"
     )
-    with pytest.raises(DataError, match="video, row 0: the two scenes have different things"):
+    with pytest.raises(DataError, match="video, row 0: the two scenes have different placements"):
         frames.fetch([0], ["exact_flow"])
-    with pytest.raises(DataError, match="video, row 1: the two scenes have different things"):
+    with pytest.raises(DataError, match="video, row 1: the two scenes have different placements"):
         frames.tracks(1, [[4, 4]])
 
 

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation, Slerp
 from setsup.errors import SetsupError
 from setsup.scenes import Keyframes, Path, Placement, Scene, Velocity, moved
 from setsup.scenes.meshes.primitives import box
-from setsup.scenes.motion import Motion, same_things
+from setsup.scenes.motion import Motion, same_placements
 from setsup.scenes.portable import angle
 
 
@@ -155,15 +155,15 @@ def test_wrong_motions(make, message):
         make()
 
 
-def test_moved_scenes_have_the_same_things():
+def test_moved_scenes_have_the_same_placements():
     cube = box((1, 1, 1))
     scene = Scene((Placement(cube), Placement(cube, scale=(1, 2, 1), name="tall")))
     motions = {1: Velocity(translation=(0, 0, 1), linear=(1, 0, 0), angular=(0, 0, 1))}
     one, two = moved(scene, motions, 0.0), moved(scene, motions, 1.5)
     assert two.placements[1].translation.tolist() == [1.5, 0, 1]
     assert np.abs(two.placements[1].rotation - expm(skew((0, 0, 1.5)))).max() < 1e-15
-    assert same_things(one, two)
-    assert same_things(one, pickle.loads(pickle.dumps(two)))
+    assert same_placements(one, two)
+    assert same_placements(one, pickle.loads(pickle.dumps(two)))
     assert np.array_equal(one.triangles.placement, two.triangles.placement)
     others = (
         Scene(two.placements[:1]),
@@ -172,7 +172,7 @@ def test_moved_scenes_have_the_same_things():
         Scene((Placement(cube, scale=(1, 1, 3)), two.placements[1])),
         Scene((Placement(cube, instance=7), two.placements[1])),
     )
-    assert not any(same_things(one, other) for other in others)
+    assert not any(same_placements(one, other) for other in others)
 
 
 def test_motions_pickle():

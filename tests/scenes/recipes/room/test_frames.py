@@ -8,7 +8,7 @@ from scipy.linalg import expm
 
 from setsup.errors import FactorError, SetsupError
 from setsup.scenes.meshes.primitives import box
-from setsup.scenes.motion import same_things
+from setsup.scenes.motion import same_placements
 from setsup.scenes.recipes import Room, RoomFrames
 
 trimesh = pytest.importorskip("trimesh")
@@ -80,7 +80,7 @@ def test_a_frame_depends_on_its_number_alone():
 def test_frames_show_one_scene():
     recipe = rooms(frames=24, moving=4)
     first, last = (recipe.scene({"room": 0, "frame": frame}) for frame in (0, 23))
-    assert same_things(first, last)
+    assert same_placements(first, last)
     assert first.digest != last.digest
     assert np.array_equal(first.triangles.instance, last.triangles.instance)
     moves = [one is not two for one, two in zip(first.placements, last.placements, strict=True)]
