@@ -41,9 +41,10 @@ __all__ = ["HELP", "Options", "resolve_options", "run"]
 HELP = """\
 Example: `setsup render shapes3d --out shapes --rows 500`. By default, the full grid of the recipe's factors is
 rendered; --rows and --where reduce it. `setsup render object --models FOLDER --views 12 --out views` renders all meshes
-in a folder. `setsup render shapes3d --help` lists the options of a recipe. If a command is interrupted, run it again:
-it resumes, and the output is identical for any number of processes or machines. The finished folder is a dataset:
-`setsup sample shapes --inactive shape`."""
+in a folder. `setsup render room --frames 24 --out videos` renders videos with exact flow. `setsup render shapes3d
+--help` lists the options of a recipe. If a command is interrupted, run it again: it resumes, and the output is
+identical for any number of processes or machines. The finished folder is a dataset: `setsup sample shapes --inactive
+shape`."""
 
 _LARGE = 1_000_000_000  # bytes
 _SHOWN = 20  # models in a table
@@ -68,7 +69,7 @@ class Options(RecipeOptions):
             "Modalities to write; by default image, depth, normals, instances, triangles and, for generated rooms, "
             "labels, with --matches also partners and status, with --frames also exact_flow, exact_flow_back, "
             "flow_status and flow_back_status. Others are nocs, object_coordinates, uv, barycentrics, albedo, "
-            "material, mask, pose, intrinsics and object_poses.",
+            "material, mask, pose, intrinsics and object_poses, with --frames also scene_flow.",
         ),
     ] = None
     matches: Annotated[

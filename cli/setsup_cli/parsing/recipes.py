@@ -104,7 +104,8 @@ def _with_recipe(subcommand: Subcommand, name: str, in_frames: bool) -> Subcomma
     if not in_frames and _in_frames(name):
         word = "FIRST SECOND" if subcommand.name == "pairs" else "N"
         more = f"`{subcommand.command} {name} --frames {word} --help` lists the options"
-        lines.append(f"With --frames {word}, things move: {more}.")
+        does = "two frames of a video are matched" if subcommand.name == "pairs" else "videos are rendered"
+        lines.append(f"With --frames {word}, {does}: {more}.")
     return Subcommand(subcommand.name, options, "\n\n".join(lines), name)
 
 
