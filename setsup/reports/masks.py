@@ -9,7 +9,7 @@ __all__ = ["mask_colors"]
 
 
 def mask_colors(mask: Bytes) -> Pixels:
-    """Objects of a packed mask, drawn from the largest to the smallest on white, each in a color of its number.
+    """Color the objects of a packed mask by number, the smallest in front, on white.
 
     Parameters
     ----------

@@ -36,10 +36,10 @@ def track_sheet(
     tile: int | None = None,
     scale: int = 1,
 ) -> Image.Image:
-    r"""Lay out videos in rows, a frame a column, with tracks drawn on them.
+    r"""Plot tracks of points on frames of videos: one row per video, one column per frame.
 
-    A dot is where a point is in the frame: filled if it is visible, a ring if something hides it. Its tail is where it
-    was in the frames before. Colours go round the middle of the first frame.
+    A dot marks a point: filled if it is visible, a ring if it is occluded or outside. A line leads to it from its
+    positions in earlier frames. Its color is its direction from the middle of the first frame.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ def track_sheet(
                 f"points and statuses of a video of {len(frames)} frames must have shapes (N, {len(frames)}, 2) and "
                 f"(N, {len(frames)}), not {np.shape(places)} and {np.shape(states)}"
             )
-        rows.append(_drawn(frames, np.asarray(places, np.float64), np.asarray(states), (tile or _SIDE) * scale))
+        rows.append(_plot(frames, np.asarray(places, np.float64), np.asarray(states), (tile or _SIDE) * scale))
     return image_grid(rows, row_labels, column_labels, title, tile=tile or _SIDE, scale=scale)
 
 
-def _drawn(
+def _plot(
     frames: Sequence[npt.NDArray[Any]], points: Reals, status: Statuses, side: int
 ) -> list[npt.NDArray[np.uint8]]:
-    """Frames of a video with its tracks, each as large as it is shown."""
+    """Frames of a video with its tracks, in the size of the sheet."""
     height, width = frames[0].shape[:2]
     times = side / max(height, width)
     high, wide = max(1, round(height * times)), max(1, round(width * times))
@@ -105,7 +105,7 @@ def _drawn(
     inks = np.round(255 * (0.85 * cyclic_colors(np.arctan2(away[:, 1], away[:, 0]) / (2 * np.pi)) + 38 / 255))
     at = (points + 0.5) * times * _FINE
     size = max(side / 320, 0.5) * _FINE
-    drawn = []
+    plotted = []
     for time, frame in enumerate(frames):
         layer = Image.new("RGBA", (wide * _FINE, high * _FINE))
         draw = ImageDraw.Draw(layer)
@@ -126,5 +126,5 @@ def _drawn(
         page = filled(frame, wide, high).convert("RGB")
         smooth = layer.reduce(_FINE)
         page.paste(smooth, (0, 0), smooth)
-        drawn.append(np.asarray(page))
-    return drawn
+        plotted.append(np.asarray(page))
+    return plotted

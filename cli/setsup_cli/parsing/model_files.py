@@ -35,7 +35,7 @@ class _MeshFile:
 
     @property
     def key(self) -> str:
-        """Tells the content of its files, as for a plain path."""
+        """Identity of the content of its files, as for a plain path."""
         from setsup.scenes.recipes.models import identity
 
         return f"{identity(self.path, self.top)} with all textures"

@@ -41,8 +41,8 @@ def free_way(surfaces: Surfaces, start: Reals, end: Reals, radius: float) -> boo
 class Walk:
     """A way of legs at a constant speed, as long as it is asked for.
 
-    `ends` (n, 3) float64, metres, where legs may end; `start` (3,) float64, metres; `speed` m/s; `begin` seconds;
-    `clear` tells which of some points, (n,) bool, no standing object is near.
+    `ends` (n, 3) float64, metres, where legs may end; `start` (3,) float64, metres; `radius` of the ball, metres;
+    `speed` m/s; `begin` seconds; `clear` maps points (n, 3) to (n,) bool: whether no standing object is near.
     """
 
     def __init__(
