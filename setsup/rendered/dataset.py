@@ -316,7 +316,8 @@ class RenderedDataset(BaseDataset):
         missing = list(indices) if kept is None else kept.read(list(indices), tuple(out), put)
 
         def take(row: int, scene: Scene, camera: Camera, frame: Frame) -> None:
-            arrays = self.outputs(row, scene, camera, frame, tuple(out))
+            with RowErrors(self.name, [row]):
+                arrays = self.outputs(row, scene, camera, frame, tuple(out))
             put(row, arrays)
             if kept is not None:
                 kept.keep(row, arrays, camera, scene)

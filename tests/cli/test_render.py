@@ -390,6 +390,7 @@ def test_who_waits_counts_what_it_drew_itself(setsup: Run, tmp_path: Path) -> No
             ["shapes3d", "--out", "x", "--rows", "5", "--modalities", "image,dept"],
             ["no modality 'dept'; did you mean 'depth'?"],
         ),
+        (["shapes3d", "--out", "x", "--rows", "5", "--modalities", "noks"], ["did you mean 'nocs'?"]),
         (["shapes3d", "--out", "x", "--rows", "5", "--processes", "0"], ["processes must be"]),
         (["shapes3d", "--out", "x", "--rows", "5", "--seed", "-1"], ["the seed must be"]),
         (["shapes3d", "--out", "x", "--model", "5"], ["unknown option '--model'"]),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from setsup.checks import check_image_size
+from setsup.checks import check_image_size, check_integer
 from setsup.errors import SetsupError, did_you_mean
 from setsup.factors.factor import Factor
 from setsup.scenes.camera import Camera
@@ -38,6 +38,9 @@ class FunctionRecipe:
     version : str, optional
         Tells images of one version of the functions from those of another. By default a digest of the functions'
         source, in which what they call or read from elsewhere does not count: where that changes, give a version.
+    instances : int, optional
+        1 + the largest number of an instance in any scene, for masks and poses of objects; by default that of the scene
+        of the first row.
 
     Raises
     ------
@@ -71,6 +74,7 @@ class FunctionRecipe:
     scene_factors: tuple[str, ...] | None = None
     size: tuple[int, int] = (128, 128)
     version: str | None = None
+    instances: int | None = None
 
     def __post_init__(self) -> None:
         """Check names and size; find the source where a version is missing."""
@@ -89,6 +93,8 @@ class FunctionRecipe:
                     f"factors{did_you_mean(name, names)}"
                 )
         object.__setattr__(self, "scene_factors", chosen)
+        if self.instances is not None:
+            check_integer(self.instances, "instances", SetsupError, 1)
         if self.version is None:
             object.__setattr__(self, "version", _source_digest(self.name, self.build, self.look))
 
