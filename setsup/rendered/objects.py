@@ -117,7 +117,7 @@ def amodal_masks(scene: Scene, camera: Camera, triangle: Numbers, count: int) ->
     objects = objects_of(scene)
     masks = np.zeros((camera.height, camera.width, -(-count // 8)), np.uint8)
     instance = np.append(scene.triangles.instance, np.int32(-1))[triangle]
-    ways = camera.rays().astype(np.float32).reshape(camera.height, camera.width, 3)
+    ways = _ways(camera)
     for row, number in enumerate(_numbers(objects, count)):
         window = _window(objects, row, camera)
         covered = instance[window] == number
@@ -125,6 +125,14 @@ def amodal_masks(scene: Scene, camera: Camera, triangle: Numbers, count: int) ->
         covered[hidden] = _met(objects.rays(row), camera, ways[window][hidden])
         masks[(*window, number // 8)] |= covered.astype(np.uint8) << np.uint8(number % 8)
     return masks
+
+
+def _ways(camera: Camera) -> Floats:
+    """Rays through the centres of all pixels, (h, w, 3), several times as fast as :meth:`Camera.rays`."""
+    corner, right, below = camera.rays([[0, 0], [1, 0], [0, 1]])
+    across = np.arange(camera.width)[:, None] * (right - corner)
+    down = corner + np.arange(camera.height)[:, None] * (below - corner)
+    return (down[:, None] + across).astype(np.float32)
 
 
 def _met(rays: Rays, camera: Camera, ways: Floats) -> npt.NDArray[np.bool_]:
