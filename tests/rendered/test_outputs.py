@@ -12,7 +12,7 @@ from setsup.rendered.objects import pack
 from setsup.rendered.outputs import COMPUTED, materials, pixel_outputs
 from setsup.scenes import Camera, Material, Mesh, Placement, Scene
 from setsup.scenes.color import encode, linear
-from setsup.scenes.recipes import ObjectView, Room, Shapes3D
+from setsup.scenes.recipes import ObjectFrames, ObjectView, Room, RoomFrames, Shapes3D
 
 HEIGHT, WIDTH = 14, 18
 WRAPS = ("repeat", "clamp", "mirror")
@@ -260,3 +260,5 @@ def test_recipes_know_how_many_instances_there_are() -> None:
     room = Room(rooms=1, pairs=1, size=(8, 8), count=(2, 4))
     assert max(room.scene({"room": 0}).names) < room.instances == 76 + 4
     assert Room(meshes={"a": "a.obj"}, count=(0, 9)).instances == 10
+    assert RoomFrames(count=(2, 4), moving=3).instances == 76 + 4 + 3
+    assert ObjectFrames({"a": "a.obj"}).instances == 1
