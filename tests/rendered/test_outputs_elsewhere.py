@@ -11,6 +11,7 @@ from PIL import Image
 pytest.importorskip("embreex", reason="embreex is not installed")
 
 import setsup
+from setsup.correspondence.rendered_frames import RenderedFrames
 from setsup.errors import DataError
 from setsup.pages.images import whole
 from setsup.rendered.dataset import RenderedDataset
@@ -18,7 +19,7 @@ from setsup.rendered.folder import RenderedFolder
 from setsup.rendered.writing import render
 from setsup.scenes import Camera, Placement, Scene
 from setsup.scenes.meshes.primitives import box, plane
-from setsup.scenes.recipes import FunctionRecipe, Shapes3D
+from setsup.scenes.recipes import FunctionRecipe, RoomFrames, Shapes3D
 from setsup.shards.writing.writer import write_shards
 
 SOME = "floor_hue == wall_hue == object_hue == 0.1 and scale == 1.25 and shape in ('cube', 'sphere')"
@@ -102,3 +103,17 @@ def test_a_recipe_says_how_many_instances_it_has() -> None:
     found = RenderedDataset(enough, renderer="embree", modalities=["mask", "object_poses"]).fetch([0, 1])
     assert found["mask"].shape == (2, 8, 8, 2)
     assert np.isfinite(found["object_poses"]).all(axis=(2, 3)).sum(axis=1).tolist() == [2, 10]
+
+
+@pytest.mark.long("renderings")
+def test_poses_of_the_next_frame_carry_points_along_the_flow() -> None:
+    recipe = RoomFrames(rooms=1, frames=2, moving=2, size=(48, 64))
+    names = ["instances", "object_coordinates", "object_poses", "exact_flow", "intrinsics"]
+    found = RenderedFrames(recipe, renderer="embree", modalities=names).fetch([0, 1])
+    flow, numbers = found["exact_flow"][0], found["instances"][0]
+    y, x = np.nonzero((numbers >= 0) & np.isfinite(flow).all(axis=2))
+    poses = found["object_poses"][1][numbers[y, x]]
+    moved = np.einsum("nij,nj->ni", poses[:, :3, :3], found["object_coordinates"][0][y, x]) + poses[:, :3, 3]
+    seen = moved @ found["intrinsics"][1].T
+    assert len(x) > 2000
+    np.testing.assert_allclose(seen[:, :2] / seen[:, 2:] - np.stack([x, y], axis=1), flow[y, x], atol=1e-4)
