@@ -132,7 +132,8 @@ def _ways(camera: Camera) -> Floats:
     corner, right, below = camera.rays([[0, 0], [1, 0], [0, 1]])
     across = np.arange(camera.width)[:, None] * (right - corner)
     down = corner + np.arange(camera.height)[:, None] * (below - corner)
-    return (down[:, None] + across).astype(np.float32)
+    ways: Floats = (down[:, None] + across).astype(np.float32)
+    return ways
 
 
 def _met(rays: Rays, camera: Camera, ways: Floats) -> npt.NDArray[np.bool_]:
