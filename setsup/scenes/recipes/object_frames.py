@@ -95,7 +95,6 @@ class ObjectFrames:
 
     name = "object-frames"
     scene_factors = ("model", "frame")
-    instances = 1
     pair_factors = ("model",)
     instances = 1
 
