@@ -106,8 +106,11 @@ def test_models_of_bop_cover_their_masks(tmp_path: Path, monkeypatch: pytest.Mon
             pixels = there @ np.reshape(cameras[image]["cam_K"], (3, 3)).T
             pixels = pixels[:, :2] / pixels[:, 2:]
             x, y, width, height = info["bbox_obj"]
-            assert np.abs(pixels.min(axis=0) - [x, y]).max() <= 1
-            assert np.abs(pixels.max(axis=0) - [x + width, y + height]).max() <= 1
+            # pixels whose centres are within the corners; sharp tips may lie between centres
+            assert (np.array([x, y]) >= pixels.min(axis=0)).all()
+            assert (np.array([x + width, y + height]) <= pixels.max(axis=0)).all()
+            assert np.abs(pixels.min(axis=0) - [x, y]).max() <= 4
+            assert np.abs(pixels.max(axis=0) - [x + width, y + height]).max() <= 4
             with Image.open(place / "depth" / f"{int(image):06d}.png") as file:
                 depth = np.asarray(file) * cameras[image]["depth_scale"]
             with Image.open(place / "mask_visib" / f"{int(image):06d}_000000.png") as file:
