@@ -2,7 +2,8 @@
 
 A pixel's point is carried with its object. It counts as visible where one of the four pixels around it shows the same
 object, no nearer than the point by more than a thousandth of its depth. So positions are as exact as the depth, which
-is float32, and visibility is decided at pixels: near outlines it may be wrong. :meth:`setsup.correspondence.RenderedFrames.tracks` traces rays through scenes instead.
+is float32, and visibility is decided at pixels: near outlines it may be wrong.
+:meth:`setsup.correspondence.RenderedFrames.tracks` traces rays through scenes instead.
 """
 
 from typing import Any
