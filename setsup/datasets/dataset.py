@@ -6,7 +6,7 @@ Images are uint8 (height, width, channels), row 0 at the top, with 1 (grey), 2 (
 alpha) channels as their modality declares.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import wraps
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -355,7 +355,7 @@ def fetch_request(
 
 
 def check_modalities(
-    dataset: Dataset, modalities: Iterable[str] | None, among: Mapping[str, Modality] | None = None
+    dataset: Dataset, modalities: Iterable[str] | None, among: Collection[str] | None = None
 ) -> tuple[str, ...]:
     """Names of modalities that a dataset has, without duplicates; of all by default. DataError for others.
 

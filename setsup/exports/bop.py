@@ -168,17 +168,13 @@ def _normals(mesh: Mesh) -> Array:
 def _colors(mesh: Mesh, places: Array, kinds: Array) -> Array:
     """Colors (n, 3) of vertices with their materials, sRGB."""
     from setsup.scenes.color import LINEAR, to_bytes
+    from setsup.scenes.surfaces.appearance import Textures
 
-    light = np.ones((len(places), 3))
-    for number, material in enumerate(mesh.materials):
-        some = kinds == number
-        light[some] = LINEAR[list(material.color)]
-        if material.texture is not None and mesh.uv is not None:
-            height, width = material.texture.shape[:2]
-            u, v = (mesh.uv[places[some]].astype(np.float64) % 1.0).T
-            x = np.minimum((u * width).astype(np.int64), width - 1)
-            y = np.minimum(((1 - v) * height).astype(np.int64), height - 1)
-            light[some] *= LINEAR[material.texture[y, x]]
+    light: Array = LINEAR[np.array([material.color for material in mesh.materials])[kinds]]
+    textures = Textures(mesh.materials)
+    if textures.any and mesh.uv is not None:
+        some = np.flatnonzero(textures.first[kinds] >= 0)
+        light[some] *= textures.sample(kinds[some], mesh.uv[places[some]])
     if mesh.colors is not None:
         light *= LINEAR[mesh.colors[places]]
     return np.asarray(to_bytes(light))

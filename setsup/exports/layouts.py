@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from setsup.arrays import Array, Bools, Pixels, Rows
-from setsup.errors import DataError
+from setsup.errors import DataError, did_you_mean
 from setsup.exports.bop import camera_entry, encode_ply, info_entry, model_entry, object_entry
 from setsup.exports.coco import annotation
 from setsup.exports.flow import encode_flo, encode_kitti_flow
@@ -265,9 +265,12 @@ def _masks(found: Mapping[str, Array], number: int) -> tuple[Bools, Bools | None
 def _numbers(export: Export, rows: Sequence[int]) -> dict[str, int]:
     """Numbers of the names of instances, from 1, in the order of the names."""
     names = {name for row in rows for name in export.instances(row).values()}
+    for name in export.names or ():
+        if name not in names:
+            known = {name or "object" for row in rows for name in export.dataset.names(row).values()}
+            raise DataError(f"{export.dataset.name} has no instances named {name!r}{did_you_mean(name, sorted(known))}")
     if not names:
-        asked = "" if export.names is None else f" named {', '.join(export.names)}"
-        raise DataError(f"{export.dataset.name} has no instances{asked}; choose other names")
+        raise DataError(f"{export.dataset.name} has no instances in any row; render scenes with objects")
     return {name: number for number, name in enumerate(sorted(names), 1)}
 
 

@@ -31,10 +31,7 @@ def scene_factors(dataset: Any, names: Sequence[str] | None) -> tuple[str, ...]:
     if names is not None:
         for name in names:
             if name not in dataset.factors:
-                raise DataError(
-                    f"{dataset.name} has no factor {name!r}{did_you_mean(name, dataset.factors.names)}; choose from "
-                    f"{', '.join(dataset.factors.names)}"
-                )
+                raise DataError(f"{dataset.name} has no factor {name!r}{did_you_mean(name, dataset.factors.names)}")
         return tuple(names)
     found = [name for name in dataset.pair_factors if name in dataset.factors and name != FRAME]
     # two views of a room are a pair, but all views of a room show one scene

@@ -20,6 +20,7 @@ NEEDED = ("depth", "instances", "object_poses")
 """Modalities that tracks need."""
 
 _NEARER = 1e-3  # of the depth
+_ON = 1e-3  # pixels from a pixel's centre, within which that pixel alone decides: nothing moves before a still camera
 
 
 def choose_queries(instances: Array, count: int, seed: int, name: str) -> tuple[Rows, Rows]:
@@ -30,7 +31,7 @@ def choose_queries(instances: Array, count: int, seed: int, name: str) -> tuple[
     seen = [np.flatnonzero(frame.ravel() >= 0) for frame in instances]
     frames = np.array([number for number, pixels in enumerate(seen) if len(pixels)], np.int64)
     if not len(frames):
-        raise DataError(f"the video {name} shows no surface in any frame; leave it out")
+        raise DataError(f"the video {name} shows no surface in any frame; leave out its rows")
     words = fold(stream_key(seed, f"tracks of {name}"), np.arange(count, dtype=np.uint64))[:, None]
     parts = uniform(fold(words, np.arange(2, dtype=np.uint64)))
     chosen = frames[(parts[:, 0] * len(frames)).astype(np.int64)]
@@ -69,12 +70,15 @@ def follow(
 
 
 def _seen(places: Reals, far: Reals, own: Array, depth: Array, instances: Array) -> Bools:
-    """Whether one of the four pixels around each place shows its object, no nearer than the point."""
+    """Whether one of the pixels around each place, four at most, shows its object, no nearer than the point."""
     height, width = depth.shape
     inside: Bools = np.all((places >= -0.5) & (places <= [width - 0.5, height - 0.5]), axis=1)
-    low = np.floor(np.where(inside[:, None], places, 0)).astype(np.int64)
+    at = np.where(inside[:, None], places, 0)
+    low = np.floor(at + _ON).astype(np.int64)
+    beside = at - low > _ON
     seen = np.zeros(len(places), bool)
     for step in ((0, 0), (1, 0), (0, 1), (1, 1)):
         x, y = np.clip(low + step, 0, [width - 1, height - 1]).T
-        seen |= (instances[y, x] == own) & (depth[y, x] >= far * (1 - _NEARER))
+        near = (beside | (np.array(step) == 0)).all(axis=1)
+        seen |= near & (instances[y, x] == own) & (depth[y, x] >= far * (1 - _NEARER))
     return seen & inside

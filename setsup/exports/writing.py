@@ -89,8 +89,8 @@ def export_renders(
     Raises
     ------
     SetsupError
-        When the dataset lacks a modality, a factor or a frame that the layout needs, a camera has a skew that the
-        layout cannot express, or the folder is not empty.
+        When the dataset lacks a modality, a factor or a frame that the layout needs, or instances of a name, a camera
+        has a skew that the layout cannot express, or the folder is not empty.
 
     Notes
     -----

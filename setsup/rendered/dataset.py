@@ -132,7 +132,13 @@ class RenderedDataset(BaseDataset):
             self.classes[LABELS] = classes
         self.available = self._describe(self._first())
         usual = [name for name in self.available if name in {*OUTPUTS, LABELS, *self.added}]
-        names = check_modalities(self, usual if modalities is None else modalities, self.available)
+        known = {*self.available, *OF_INSTANCES}
+        names = check_modalities(self, usual if modalities is None else modalities, sorted(known, key=KEPT.index))
+        if lacking := [name for name in names if name not in self.available]:
+            raise DataError(
+                f"{self.name} cannot have {' and '.join(lacking)}, which need room for 1 to {_MOST:,} instances, not "
+                f"{self._instances:,}; give the recipe an attribute instances, 1 + the largest number of an instance"
+            )
         self.modalities = {name: self.available[name] for name in names}
 
     @property

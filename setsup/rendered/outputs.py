@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setsup.arrays import Array, Numbers, Reals
-from setsup.errors import DataError
+from setsup.errors import DataError, did_you_mean
 from setsup.rendered.modalities import describe
 from setsup.rendered.objects import amodal_masks, object_poses, objects_of
 from setsup.scenes import Camera, Material, Scene
@@ -73,8 +73,8 @@ def pixel_outputs(
     Raises
     ------
     DataError
-        When the triangles are not those of an image of the camera and the scene, or the scene has an instance of a
-        number from K on.
+        When a name is unknown, the triangles are not those of an image of the camera and the scene, or the scene has an
+        instance of a number from K on.
 
     Examples
     --------
@@ -90,6 +90,9 @@ def pixel_outputs(
 
     """
     wanted = list(dict.fromkeys(names))
+    for name in wanted:
+        if name not in COMPUTED:
+            raise DataError(f"{name!r} is not an output of pixels{did_you_mean(name, COMPUTED)}")
     seen = _checked(triangle, scene, camera) if set(wanted) & {*_OF_PIXELS, "mask"} else np.asarray(triangle)
     maps = _maps(scene, camera, seen, [name for name in wanted if name in _OF_PIXELS])
     slots = max(scene.names, default=0) + 1 if instances is None else instances

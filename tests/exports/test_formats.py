@@ -245,6 +245,20 @@ def test_models_are_in_millimetres() -> None:
     assert model_entry(flat)["diameter"] == pytest.approx(5000)
 
 
+@pytest.mark.parametrize("wrap", ["clamp", "mirror"])
+def test_models_have_the_colors_of_the_corners_of_a_texture(wrap: Any) -> None:
+    texture = np.array([[[255, 0, 0], [0, 255, 0]], [[0, 0, 255], [255, 255, 255]]], np.uint8)
+    square, faces = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]]
+    uv = np.array(square, np.float32)[:, :2]
+    materials = (Material((255, 255, 255), texture, wrap=(wrap, wrap)), Material((10, 20, 30)))
+    rows, triangles = read_ply(
+        encode_ply(Mesh(square, [*faces, faces[0]], uv=uv, materials=materials, material=[0, 0, 1]))
+    )
+    colors = texture[[1, 1, 0, 0], [0, 1, 1, 0]]
+    np.testing.assert_array_equal(rows[triangles][:2, :, 6:], colors[faces])
+    np.testing.assert_array_equal(rows[triangles][2, :, 6:], [[10, 20, 30]] * 3)
+
+
 def test_models_in_trimesh() -> None:
     trimesh = pytest.importorskip("trimesh")
     mesh = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])

@@ -71,7 +71,7 @@ def test_coco_of_some_names_without_amodal_masks(tmp_path: Path) -> None:
     assert categories == {1: "chair"}
     assert not any("amodal_bbox" in entry for entries in annotations.values() for entry in entries)
     assert _image(done.folder / "images" / "000000.png").shape == (*SIZE, 3)
-    with pytest.raises(DataError, match="no instances named lamp; choose other names"):
+    with pytest.raises(DataError, match="no instances named 'lamp'; choose from chair"):
         export_renders(RandomRenders(), tmp_path / "none", "coco", names=["lamp"])
     assert not (tmp_path / "none").exists()
 

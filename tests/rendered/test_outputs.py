@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from setsup.errors import DataError
+from setsup.factors import Factor, Kind
+from setsup.rendered.dataset import RenderedDataset
 from setsup.rendered.objects import pack
 from setsup.rendered.outputs import COMPUTED, materials, pixel_outputs
 from setsup.scenes import Camera, Material, Mesh, Placement, Scene
 from setsup.scenes.color import encode, linear
-from setsup.scenes.recipes import ObjectFrames, ObjectView, Room, RoomFrames, Shapes3D
+from setsup.scenes.recipes import FunctionRecipe, ObjectFrames, ObjectView, Room, RoomFrames, Shapes3D
 
 HEIGHT, WIDTH = 14, 18
 WRAPS = ("repeat", "clamp", "mirror")
@@ -241,6 +243,8 @@ def test_what_does_not_fit_is_refused() -> None:
     ):
         with pytest.raises(DataError, match=said):
             pixel_outputs(scene, camera, wrong, ["uv"])
+    with pytest.raises(DataError, match=r"'albdo' is not an output of pixels; did you mean 'albedo'"):
+        pixel_outputs(scene, camera, triangle, ["albdo"])
     for name in ("mask", "object_poses"):
         with pytest.raises(DataError, match=r"number 9, but arrays of instances have room for 0 to 8; give the recipe"):
             pixel_outputs(scene, camera, triangle, [name], 9)
@@ -253,6 +257,15 @@ def test_an_empty_scene_has_nothing() -> None:
     assert not found["albedo"].any()
     assert np.isnan(found["uv"]).all()
     assert np.isnan(found["object_poses"]).all()
+
+
+@pytest.mark.parametrize(("number", "said"), [(None, "not 0"), (1 << 20, "not 1,048,577")])
+def test_masks_of_recipes_without_a_number_of_instances(number: int | None, said: str) -> None:
+    mesh = Mesh([[0, 0, 0], [1, 0, 0], [0, 0, 1]], [[0, 1, 2]])
+    scene = Scene() if number is None else Scene((Placement(mesh, instance=number),))
+    recipe = FunctionRecipe("own", [Factor("x", Kind.ORDINAL, (0, 1))], lambda _: scene, lambda *_: None, version="1")
+    with pytest.raises(DataError, match=f"cannot have mask, which need .*, {said}; give the recipe an attribute insta"):
+        RenderedDataset(recipe, modalities=["image", "mask"])
 
 
 def test_recipes_know_how_many_instances_there_are() -> None:
