@@ -1,5 +1,6 @@
 """Worker processes: what they are sent, how they end, and that nothing of them is left behind."""
 
+import contextlib
 import ctypes
 import functools
 import itertools
@@ -69,9 +70,13 @@ def sets(**options: Any) -> setsup.SetSampler:
 
 def children() -> list[int]:
     """Workers of loaders in this process, of whose children there may be others."""
-    tasks = Path("/proc/self/task").iterdir()
-    found = [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
-    return [pid for pid in found if b"setsup.loading.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    found = []
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # of another test's thread, or process, that has just ended
+            for pid in (task / "children").read_text().split():
+                if b"setsup.loading.worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    found.append(int(pid))
+    return found
 
 
 def alive(pid: int) -> bool:

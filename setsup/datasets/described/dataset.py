@@ -29,6 +29,7 @@ from setsup.factors import FactorTable
 from setsup.files import Manifest, find_members
 from setsup.files.archives.members import MemberIndex
 from setsup.files.roots import some
+from setsup.html import counted
 
 __all__ = ["DescribedImages", "open_described", "read_described"]
 
@@ -153,6 +154,6 @@ def _warn_unlisted(release: MemberIndex, layout: Layout, places: Places) -> None
         lists = " or ".join(table.files[0] for table in layout.tables if table.key is None or table is layout.tables[0])
         names = release.names.take(np.flatnonzero(unlisted)).to_pylist()
         _log.warning(
-            "%s: %s images are not in %s (%s); they are left out",
-            *(release.source, f"{np.count_nonzero(unlisted):,}", lists, some(names)),
+            "%s: %s does not list %s (%s), which setsup leaves out",
+            *(release.source, lists, counted(int(np.count_nonzero(unlisted)), "image"), some(names)),
         )

@@ -115,7 +115,7 @@ def test_rows_are_what_tables_say(listed: Path, caplog: pytest.LogCaptureFixture
     assert found.factors.values("note").tolist() == ["a", "a", "b"]
     assert found.factors.values("number").tolist() == [3, 1, 4]
     assert "1 of the 4 listed images are missing (pictures/an image 2.png)" in caplog.text
-    assert "1 images are not in images.txt (pictures/another.png)" in caplog.text
+    assert "images.txt does not list 1 image (pictures/another.png)" in caplog.text
 
 
 def test_order_is_of_texts_also_of_columns_with_a_type(birds: Path) -> None:
