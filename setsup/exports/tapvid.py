@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from setsup.arrays import Array, Bools, Floats, Pixels
 from setsup.checks import check_array, check_path
-from setsup.errors import DataError, SetsupError
+from setsup.errors import DataError, SetsupError, abbreviate
 from setsup.exports.png import opaque
 from setsup.files import written
 
@@ -127,6 +127,10 @@ def write_video(file: BinaryIO, video: Video) -> None:
 
 
 def _check(name: str, video: Video) -> None:
+    if not isinstance(name, str):
+        raise SetsupError(f"the name of a video must be a string, not {abbreviate(name)}")
+    if not isinstance(video, tuple) or [isinstance(array, np.ndarray) for array in video] != [True] * 3:
+        raise SetsupError(f"the video {name} must be a Video of three arrays, not {abbreviate(video)}")
     frames, points, occluded = video
     forms = [(array.dtype.str[1:], array.ndim) for array in video]
     count = occluded.shape

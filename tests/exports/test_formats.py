@@ -220,6 +220,9 @@ def test_videos_that_do_not_fit(tmp_path: Path) -> None:
     for bad in (good._replace(points=np.zeros((1, 3, 2), np.float32)), good._replace(video=np.zeros((2, 4, 6, 3)))):
         with pytest.raises(SetsupError, match="must have uint8 frames"):
             write_tap_vid(tmp_path / "a.pkl", [("a", bad)])  # type: ignore[list-item]
+    for name, video in ((3, good), ("a", None), ("a", good[:2])):
+        with pytest.raises(SetsupError, match=r"must be a (string|Video of three arrays), not"):
+            write_tap_vid(tmp_path / "a.pkl", [(name, video)])  # type: ignore[list-item]
     assert list(tmp_path.iterdir()) == []  # nothing half written
 
 
