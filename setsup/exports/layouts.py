@@ -14,7 +14,7 @@ from setsup.exports.bop import camera_entry, encode_ply, info_entry, model_entry
 from setsup.exports.coco import annotation
 from setsup.exports.flow import encode_flo, encode_kitti_flow
 from setsup.exports.png import encode_png, opaque
-from setsup.exports.scene_rows import FRAME, scenes_of, videos_of
+from setsup.exports.scene_rows import FRAME, flow_videos_of, scenes_of, videos_of
 from setsup.exports.tapvid import Video, video_of, write_tap_vid, write_video
 from setsup.exports.tracks import NEEDED, choose_queries, follow
 from setsup.exports.transforms import frame_entry, transforms
@@ -166,7 +166,7 @@ def _write_models(folder: Path, models: Mapping[str, Model], numbers: Mapping[st
 
 def _write_sintel(folder: Path, export: Export, advance: Advance) -> None:
     """Folders of MPI-Sintel: training/clean, flow and occlusions, each with a folder for each video."""
-    for video in videos_of(export.dataset, export.scene, "sintel"):
+    for video in flow_videos_of(export.dataset, export.scene, "sintel"):
         for time, row in enumerate(video.rows.tolist()):
             last = time == len(video.rows) - 1
             found = export.row(row, "image", *([] if last else ["exact_flow", "flow_status"]))
@@ -182,7 +182,7 @@ def _write_sintel(folder: Path, export: Export, advance: Advance) -> None:
 def _write_kitti(folder: Path, export: Export, advance: Advance) -> None:
     """Folders of KITTI 2015: training/image_2, flow_occ and flow_noc, with the numbers _10 and _11 of two frames."""
     pair, names = 0, []
-    for video in videos_of(export.dataset, export.scene, "kitti"):
+    for video in flow_videos_of(export.dataset, export.scene, "kitti"):
         content = b""
         for time, row in enumerate(video.rows.tolist()):
             last = time == len(video.rows) - 1

@@ -9,7 +9,7 @@ import numpy as np
 from setsup.arrays import Rows
 from setsup.errors import DataError, did_you_mean
 
-__all__ = ["FRAME", "SceneRows", "scene_factors", "scenes_of", "videos_of"]
+__all__ = ["FRAME", "SceneRows", "flow_videos_of", "scene_factors", "scenes_of", "videos_of"]
 
 FRAME = "frame"
 """The factor that numbers the frames of a video."""
@@ -84,6 +84,17 @@ def videos_of(dataset: Any, names: Sequence[str] | None, layout: str) -> list[Sc
                 "(scene=), or render all frames"
             )
         videos.append(SceneRows(name, rows[order]))
+    return videos
+
+
+def flow_videos_of(dataset: Any, names: Sequence[str] | None, layout: str) -> list[SceneRows]:
+    """Videos as by :func:`videos_of`, of which at least one has two frames."""
+    videos = videos_of(dataset, names, layout)
+    if all(len(video.rows) < 2 for video in videos):
+        raise DataError(
+            f"the layout {layout} contains flow from frame to frame, but no video of {dataset.name} has two frames; "
+            "render more frames"
+        )
     return videos
 
 

@@ -240,6 +240,9 @@ def test_frames_that_are_missing(tmp_path: Path) -> None:
     renders.factors = FactorTable([renders.factors["room"]], {"room": renders.factors.codes("room")})
     with pytest.raises(DataError, match="has no factor 'frame'"):
         export_renders(renders, tmp_path / "out", "sintel")
+    for layout in ("sintel", "kitti"):
+        with pytest.raises(DataError, match=f"{layout} contains flow .* no video of rendered rooms has two frames"):
+            export_renders(RandomRenders(frames=1), tmp_path / "out", layout)
     assert list(tmp_path.iterdir()) == []
 
 
