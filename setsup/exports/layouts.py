@@ -206,7 +206,7 @@ def _write_tap_vid(folder: Path, export: Export, advance: Advance) -> None:
     folder.mkdir(exist_ok=True)
 
     def written() -> Iterator[tuple[str, Video]]:
-        for video in videos_of(export.dataset, export.scene, "tap-vid"):
+        for video in videos_of(export.dataset, export.scene):
             made = _video(export, video.name, video.rows)
             with (folder / f"{video.name}.npz").open("wb") as file:
                 write_video(file, made)
@@ -238,18 +238,19 @@ def _video(export: Export, name: str, rows: Rows) -> Video:
 
 
 class Layout(NamedTuple):
-    """How files of a layout are written, and the modalities that it needs."""
+    """How files of a layout are written, the modalities that it needs, and whether it contains videos."""
 
     write: Callable[[Path, Export, Advance], None]
     needs: tuple[str, ...]
+    videos: bool = False
 
 
 LAYOUTS: Mapping[LayoutName, Layout] = {
     "bop": Layout(_write_bop, ("image", "depth", "instances", "object_poses")),
     "coco": Layout(_write_coco, ("image", "instances")),
-    "kitti": Layout(_write_kitti, ("image", "exact_flow", "flow_status")),
-    "sintel": Layout(_write_sintel, ("image", "exact_flow", "flow_status")),
-    "tap-vid": Layout(_write_tap_vid, ("image", *NEEDED)),
+    "kitti": Layout(_write_kitti, ("image", "exact_flow", "flow_status"), videos=True),
+    "sintel": Layout(_write_sintel, ("image", "exact_flow", "flow_status"), videos=True),
+    "tap-vid": Layout(_write_tap_vid, ("image", *NEEDED), videos=True),
     "transforms": Layout(_write_transforms, ("image",)),
 }
 

@@ -9,7 +9,7 @@ import numpy as np
 from setsup.arrays import Rows
 from setsup.errors import DataError, did_you_mean
 
-__all__ = ["FRAME", "SceneRows", "flow_videos_of", "scene_factors", "scenes_of", "videos_of"]
+__all__ = ["FRAME", "SceneRows", "flow_videos_of", "need_frames", "scene_factors", "scenes_of", "videos_of"]
 
 FRAME = "frame"
 """The factor that numbers the frames of a video."""
@@ -56,20 +56,24 @@ def scenes_of(dataset: Any, names: Sequence[str] | None) -> list[SceneRows]:
     return [SceneRows(text, part) for text, part in zip(texts, parts, strict=True)]
 
 
-def videos_of(dataset: Any, names: Sequence[str] | None, layout: str) -> list[SceneRows]:
+def need_frames(dataset: Any, layout: str, modalities: Sequence[str]) -> None:
+    """Refuse renders that are not videos."""
+    if FRAME not in dataset.factors or dataset.factors[FRAME].levels is None:
+        raise DataError(
+            f"the layout {layout} contains videos, but {dataset.name} has no factor {FRAME!r}; render frames, such as "
+            f"`setsup render room --frames 24 --modalities {' '.join(modalities)} --out frames`"
+        )
+
+
+def videos_of(dataset: Any, names: Sequence[str] | None) -> list[SceneRows]:
     """Videos, whose rows are frames that follow one another.
 
     Raises
     ------
     DataError
-        When there is no factor ``frame``, or a video has a frame twice or lacks one between others.
+        When a video has a frame twice or lacks one between others.
 
     """
-    if FRAME not in dataset.factors or dataset.factors[FRAME].levels is None:
-        raise DataError(
-            f"the layout {layout} contains videos, but {dataset.name} has no factor {FRAME!r}; render frames, such as "
-            "`setsup render room --frames 24 --out frames`"
-        )
     levels = np.array(dataset.factors[FRAME].levels)
     videos = []
     for name, rows in scenes_of(dataset, names):
@@ -89,7 +93,7 @@ def videos_of(dataset: Any, names: Sequence[str] | None, layout: str) -> list[Sc
 
 def flow_videos_of(dataset: Any, names: Sequence[str] | None, layout: str) -> list[SceneRows]:
     """Videos as by :func:`videos_of`, of which at least one has two frames."""
-    videos = videos_of(dataset, names, layout)
+    videos = videos_of(dataset, names)
     if all(len(video.rows) < 2 for video in videos):
         raise DataError(
             f"the layout {layout} contains flow from frame to frame, but no video of {dataset.name} has two frames; "

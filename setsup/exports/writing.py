@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from setsup.checks import check_arguments, check_integer, check_path
 from setsup.errors import DataError, advice
 from setsup.exports.layouts import LAYOUTS, Export, LayoutName
+from setsup.exports.scene_rows import need_frames
 from setsup.files.atomic import clear, written_folder
 from setsup.files.expand_user import expanded
 from setsup.progress import progress
@@ -120,6 +121,8 @@ def export_renders(
             f"{type(dataset).__name__}"
         )
     form = LAYOUTS[layout]
+    if form.videos:
+        need_frames(dataset, layout, form.needs)
     lacking = [name for name in form.needs if name not in dataset.modalities]
     if lacking:
         raise DataError(

@@ -71,7 +71,7 @@ def test_refusals(setsup: Run, meshes: Path) -> None:
         setsup("export", "views", "out", "--layout", "coco"),
         "lacks instances, which the layout coco needs; render with --modalities image instances",
     )
-    refused(setsup("export", "views", "out", "--layout", "sintel"), "--modalities image exact_flow flow_status")
+    refused(setsup("export", "views", "out", "--layout", "sintel"), "no factor 'frame'; render frames")
     refused(setsup("export", "nowhere", "out", "--layout", "coco"), "nowhere does not exist")
     refused(setsup("export", "views", "views", "--layout", "transforms"), "is not empty; pass a new folder")
     refused(setsup("export", "views", "out", "--layout", "transforms", "--scene", "modl"), "did you mean 'model'?")

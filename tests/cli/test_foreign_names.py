@@ -16,6 +16,8 @@ from tests.cli.refusals import refused
         (("sample", "--batch-size", "4"), "did you mean '--size'?"),
         (("sample", "--shuffle"), "draws are random, and --seed changes them"),
         (("sample", "--num-workers", "2"), "this subcommand does not load batches in worker processes"),
+        (("pairs", "smallnorb-procedural", "--frames", "0", "8"), "the recipes room and object have it"),
+        (("render", "room", "--moving", "5", "--out", "x"), "things move with --frames"),
         (("train", "abc/fig3a", "--batch-size", "4"), "did you mean '--sampler.size'?"),
     ],
 )

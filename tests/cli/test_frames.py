@@ -57,6 +57,8 @@ def test_two_frames_are_matched(setsup: Run, tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["render", "shapes3d", "--frames", "3", "--out", "x"], "shapes3d has no frames"),
+        (["render", "room", "--modalities", "image,exact_flow", "--out", "x"], "exact_flow requires --frames N"),
+        (["render", "room", "--modalities", "scene_flow", "--out", "x"], "scene_flow requires --frames N"),
         (["pairs", "room", "--frames", "3", "3"], "two different frames"),
         (["pairs", "room", "--frames", "-1", "3"], "two different frames"),
         (["pairs", "room", "--frames", "0", "3", "--tracks", "0", *map(str, SMALL)], "--tracks must be 1 or more"),

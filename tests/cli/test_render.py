@@ -82,7 +82,7 @@ def test_what_is_drawn_is_what_the_library_draws(setsup: Run, tmp_path: Path) ->
     assert found.out.splitlines() == [
         "shapes3d: 480 images of 16 × 24 pixels, 5.1 MB, to shapes",
         "rendered by embree, 480 now",
-        "factors: floor_hue 10, wall_hue 10, object_hue 10, scale 8, shape 4, orientation 15",
+        "factors: floor_hue 1 of 10, wall_hue 1 of 10, object_hue 1 of 10, scale 8, shape 4, orientation 15",
         "modalities: image, depth, normals, instances, triangles; cameras, and names of instances",
         f"croissant.json lacks {', '.join(REQUIRED_BY_TRACKS)}: add them with --rai FILE.yaml",
         f"setsup.open('{tmp_path}/shapes')",

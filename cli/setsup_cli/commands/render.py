@@ -131,6 +131,8 @@ def run(options: Any) -> int:
     band = _band(options)
     on = cluster(options.on, options.ray_address, options.ray_gpus)
     need_rendering(options, None if options.matches is None else "matches need")
+    if not hasattr(options, "frames"):
+        _refuse_flow(options)
     given = model_settings(options)
     found = search_models(given)
     recipe = build_recipe(options, found)
@@ -182,9 +184,18 @@ def run(options: Any) -> int:
         about["overlap"] = _count_in_band(rendered, band, options.direction or "forward")
     if not options.json:
         _show_problems(about)
-    show_result(options.json, about, _words(about))
+    show_result(options.json, about, _words(about, rendered))
     advise(options, about["next"])
     return 0
+
+
+def _refuse_flow(options: Any) -> None:
+    """Refuse modalities of frames where nothing moves."""
+    from setsup.correspondence.rendered_frames import FLOWS, SCENE_FLOW
+
+    for name in split_names(options.modalities) or ():
+        if name in FLOWS or name == SCENE_FLOW:
+            raise DataError(f"--modalities {name} requires --frames N, the number of frames of each video")
 
 
 # -- pairs by overlap --------------------------------------------------------------------------------------------------
@@ -303,15 +314,24 @@ def _show_problems(about: Mapping[str, Any]) -> None:
     say(f"{about['folder']}/{MODELS} lists all models")
 
 
-def _words(about: Mapping[str, Any]) -> Iterator[str]:
+def _levels(table: "FactorTable", name: str, levels: int | None) -> str:
+    """Number of levels of a factor, and of those with rows if some have none."""
+    import numpy as np
+
+    if levels is None:
+        return f"{name} ~"
+    drawn = len(np.unique(table.codes(name)))
+    return f"{name} {levels}" if drawn == levels else f"{name} {drawn} of {levels}"
+
+
+def _words(about: Mapping[str, Any], rendered: "RenderedFolder") -> Iterator[str]:
     yield f"rendered by {about['renderer']}, {about['drawn_now']:,} now"
     if about["left_out"]:
         yield f"{about['left_out']:,} rows could not be rendered and are omitted; see {about['folder']}/failed.json"
     if "overlap" in about:
         found = about["overlap"]
         yield "overlap {:g} to {:g}: {:,} of {:,} pairs".format(*found["band"], found["in_band"], found["pairs"])
-    factors = [f"{name} {levels or '~'}" for name, levels in about["factors"].items()]
-    yield f"factors: {', '.join(factors)}"
+    yield f"factors: {', '.join(_levels(rendered.factors, *each) for each in about['factors'].items())}"
     yield f"modalities: {', '.join(about['modalities'])}; cameras, and names of instances"
     yield from croissant_lines(about["croissant"])
     yield about["open"]

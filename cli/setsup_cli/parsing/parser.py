@@ -319,6 +319,9 @@ _ELSEWHERE = {
 _NOT_HERE = {
     "--shuffle": "draws are random, and --seed changes them",
     "--num-workers": "this subcommand does not load batches in worker processes",
+    "--frames": "the recipes room and object have it, as in `setsup pairs room --frames 0 8`",
+    "--moving": "things move with --frames, which has this option, as in `setsup render room --frames 24 --moving 5`",
+    "--turn": "things move with --frames, which has this option, as in `setsup render object --frames 24 --turn 15`",
 }
 """Why there is no such option."""
 

@@ -27,7 +27,9 @@ PRESETS = [
         data=Data("frames-train", modalities=("image", "exact_flow")),
         missing={
             "frames-train": f'render it by `{_RENDER} --where "room < 20" --modalities image exact_flow labels --out '
-            "frames-train`, or name such a folder by --data.name"
+            "frames-train`, or name such a folder by --data.name",
+            "frames-test": f'render it by `{_RENDER} --where "room >= 20" --modalities image exact_flow labels --out '
+            "frames-test`, or name such a folder by --datasets.test.name",
         },
         datasets={"test": Data("frames-test", modalities=("image", "exact_flow", "labels"))},
         sampler=Images(size=64),
