@@ -194,7 +194,7 @@ def _refuse_flow(options: Any) -> None:
     from setsup.correspondence.rendered_frames import FLOWS, SCENE_FLOW
 
     for name in split_names(options.modalities) or ():
-        if name in FLOWS or name == SCENE_FLOW:
+        if name == SCENE_FLOW or any(name in names for names in FLOWS.values()):
             raise DataError(f"--modalities {name} requires --frames N, the number of frames of each video")
 
 
