@@ -1,7 +1,8 @@
 """Run the benchmarks and print one table: ``python -m benchmarks [sets fetch …] [--full] [--json FILE] [--shrink]``.
 
 Every row is printed and kept as soon as it is measured. What fails, a topic or a peer that is missing, is named at the
-end; the others are measured all the same. With ``--resume``, topics of which FILE has all rows are left out.
+end; the others are measured all the same. With ``--resume``, topics of which FILE has all rows are left out, and those
+that failed come last.
 
 ``python -m benchmarks gpu`` stands for the topics that need a GPU: each ends within eight minutes, the most valuable
 first.
@@ -93,12 +94,17 @@ def main(argv: list[str] | None = None) -> int:
     _say(progress, _announced(options))
     needs_peers = not set(options.topics) <= set(GPU)
     about = [machine(), versions(), *(report() if needs_peers else [accelerator()])]
-    run = Run(options.json, about, full=options.full, shrunk=options.shrink, resume=options.resume)
+    try:
+        run = Run(options.json, about, full=options.full, shrunk=options.shrink, resume=options.resume)
+    except ValueError as error:
+        _say(progress, f"{error}")
+        return 2
+    topics = sorted(options.topics, key=run.failed.__contains__)  # one that always fails keeps no other from its turn
     stopped = False
     with tempfile.TemporaryDirectory(prefix="setsup-bench-") as folder:
         os.environ["SETSUP_CACHE"] = folder  # an index from an earlier run would spare what is to be measured
         try:
-            for topic in options.topics:
+            for topic in topics:
                 if options.resume and run.done(topic):
                     _say(progress, f"{topic}: was measured before")
                     continue

@@ -1,15 +1,16 @@
 """The GPU that topics measure on; shrunk, the processor, where the same code runs to see that it does."""
 
 import os
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from platformdirs import user_cache_path
-
+from benchmarks.machine import USER_CACHE
 from benchmarks.measure import Side, shrunk
 from benchmarks.training import write_mnist
 
-__all__ = ["device", "mnist", "published", "timed", "wait"]
+__all__ = ["attempt", "device", "mnist", "need_none", "published", "timed", "wait"]
 
 
 def device() -> str:
@@ -41,10 +42,28 @@ def timed(run: Callable[[], object], units: int = 1) -> Side:
     return Side(whole, units)
 
 
+@contextmanager
+def attempt(what: str, failed: list[str]) -> Iterator[None]:
+    """Keep why something fails, and go on with what comes after it, unless the time is up."""
+    try:
+        yield
+    except TimeoutError:
+        raise
+    except Exception as error:
+        traceback.print_exc()
+        failed.append(f"{what}: {type(error).__name__}: {str(error)[:300]}")
+
+
+def need_none(failed: list[str]) -> None:
+    """Raise RuntimeError with all that failed."""
+    if failed:
+        raise RuntimeError("; ".join(failed))
+
+
 def published(name: str) -> Path | None:
     """Folder of the published files of a dataset in ``SETSUP_DATA`` or the user's cache; None if it is in neither."""
     places = [Path(place) for place in (os.environ.get("SETSUP_DATA"),) if place]
-    places.append(user_cache_path("setsup", appauthor=False))  # SETSUP_CACHE is that of this run
+    places.append(USER_CACHE)
     return next((place / name for place in places if (place / name).is_dir()), None)
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from benchmarks.devices import device, timed, wait
+from benchmarks.devices import attempt, device, need_none, timed, wait
 from benchmarks.measure import Spread, alternate, shrunk, sized
 from benchmarks.rows import Row, at_most, duration
 from benchmarks.trainings import cases, train_for
@@ -30,39 +30,52 @@ Step = Callable[[], Any]
 
 def rows(full: bool) -> Iterator[Row]:
     to = device()
+    failed: list[str] = []
     with tempfile.TemporaryDirectory(prefix="setsup-bench-") as name:
         folder = Path(name)
         preset, root, _ = cases(folder)[PRESET]
-        yield from _training(preset, root, folder / "runs")
+        yield from _training(preset, root, folder / "runs", failed)
         made = pixel_steps(preset, root, to)
-        yield from _steps(made, to)
         yield from _profile(made("bf16"), to)
+        yield from _steps(made, to, failed)
+    need_none(failed)
 
 
-def _training(preset: Any, root: Path | None, runs: Path) -> Iterator[Row]:
+def _compiles(to: str) -> bool:
+    """Whether torch.compile can make code here; what it would need, setsup doctor --gpu says."""
+    from setsup_cli.gpu import compiler_line
+
+    return to == "cpu" or compiler_line()[1] == "ok"
+
+
+def _training(preset: Any, root: Path | None, runs: Path, failed: list[str]) -> Iterator[Row]:
     """All steps, estimated from the first ones."""
     ways: dict[str, dict[str, Any]] = {"bf16": {"precision": "bf16"}}
     if not shrunk():  # compiling takes a minute
-        ways |= {"bf16, --compile": {"precision": "bf16", "compile": True}, "float32": {"precision": "float32"}}
+        ways |= {"float32": {"precision": "float32"}}
+        ways |= {"bf16, --compile": {"precision": "bf16", "compile": True}} if _compiles("cuda") else {}
     for way, config in ways.items():
-        found = train_for(preset, STEPS, runs / way, root, False, **config)
-        minutes = found.seconds / found.steps * ALL_STEPS / 60
-        what = f"{PRESET}, {way}: {ALL_STEPS:,} steps with data, from the first {found.steps:,}"
-        said = f"{minutes:.3g} minutes", "the goal", f"{GOAL:g} minutes"
-        yield Row(TOPIC, what, *said, Spread.of([minutes]), "minutes", at_most(GOAL))
+        with attempt(way, failed):
+            found = train_for(preset, STEPS, runs / way, root, False, **config)
+            minutes = found.seconds / found.steps * ALL_STEPS / 60
+            what = f"{PRESET}, {way}: {ALL_STEPS:,} steps with data, from the first {found.steps:,}"
+            said = f"{minutes:.3g} minutes", "the goal", f"{GOAL:g} minutes"
+            yield Row(TOPIC, what, *said, Spread.of([minutes]), "minutes", at_most(GOAL))
 
 
-def _steps(made: Callable[..., Step], to: str) -> Iterator[Row]:
-    """One step in several ways, beside that in bfloat16."""
+def _steps(made: Callable[..., Step], to: str, failed: list[str]) -> Iterator[Row]:
+    """One step in several ways."""
     for way in ("bf16", "float32", "float32 with TF32", "bf16, compiled", "bf16, as a CUDA graph"):
-        with _tf32("TF32" in way):
+        if "compiled" in way and not _compiles(to):
+            continue
+        with attempt(f"a step, {way}", failed), _tf32("TF32" in way):
             step = made("bf16" if "bf16" in way else "float32", compiled="compiled" in way)
             if "graph" in way:
                 step = graphed(step, to)
             found = alternate({way: timed(step)}, 7, 0.3, time.perf_counter)[way]
-        milliseconds = Spread.of(1000 * found)
-        all_steps = f"{milliseconds.median * ALL_STEPS / 60_000:.3g} minutes"
-        yield Row(TOPIC, f"a step, {way}", duration(found), f"{ALL_STEPS:,} of them", all_steps, milliseconds, "ms")
+            milliseconds = Spread.of(1000 * found)
+            all_steps = f"{milliseconds.median * ALL_STEPS / 60_000:.3g} minutes"
+            yield Row(TOPIC, f"a step, {way}", duration(found), f"{ALL_STEPS:,} of them", all_steps, milliseconds, "ms")
 
 
 def pixel_steps(preset: Any, root: Path | None, to: str) -> Callable[..., Step]:
@@ -144,6 +157,7 @@ def _tf32(allowed: bool) -> Iterator[None]:
 
 def _profile(step: Step, to: str) -> Iterator[Row]:
     """The operators that take longest, and how many there are."""
+    from torch.autograd import DeviceType
     from torch.profiler import ProfilerActivity, profile
 
     for _ in range(sized(5, 1)):
@@ -156,7 +170,8 @@ def _profile(step: Step, to: str) -> Iterator[Row]:
             step()
         wait()
     elapsed = time.perf_counter() - begun
-    events = profiler.key_averages()
+    # kernels have events too, but their time is that of the operators which launched them
+    events = [event for event in profiler.key_averages() if event.device_type == DeviceType.CPU]
     operators = sum(event.count for event in events if event.key.startswith("aten::")) / PROFILED
     said = f"{operators:,.0f} operators", "profiled, a step takes", f"{1000 * elapsed / PROFILED:.3g} ms"
     yield Row(TOPIC, "profile, bf16: operators of a step", *said, Spread.of([operators]), "")

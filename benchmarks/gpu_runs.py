@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.devices import device, published
+from benchmarks.devices import attempt, device, need_none, published
 from benchmarks.measure import Spread, shrunk, sized
 from benchmarks.rows import Row
 from benchmarks.run import Unfinished
@@ -49,17 +49,20 @@ def rows(full: bool) -> Iterator[Row]:
 
     device()
     end, left, lacking = time.monotonic() + SECONDS, [], []
+    failed: list[str] = []
     with tempfile.TemporaryDirectory(prefix="setsup-bench-") as name:
         folder = Path(name) if shrunk() else FOLDER
         for preset in (smoke(find_preset(run)) if shrunk() else find_preset(run) for run in RUNS):
             if (given := _data(preset)) is None:
                 lacking.append(preset.name)
                 continue
-            run, finished = stay(preset, folder / preset.name / "seed-0", end - time.monotonic(), *given)
-            if run is not None:
-                yield from _told(run)
-            if not finished:
-                left.append(preset.name)
+            with attempt(preset.name, failed):
+                run, finished = stay(preset, folder / preset.name / "seed-0", end - time.monotonic(), *given)
+                if run is not None:
+                    yield from _told(run)
+                if not finished:
+                    left.append(preset.name)
+    need_none(failed)
     if left:
         raise Unfinished(f"{', '.join(left)}: bring {FOLDER} along, and run it again")
     if lacking:

@@ -34,13 +34,16 @@ def rows(full: bool) -> Iterator[Row]:
                 if file not in found and found:  # the file before is at its end
                     yield _row(*list(found.items())[-1])
                 found.setdefault(file, Counter())[outcome] += 1
-        finally:
-            tests.terminate()
+        except BaseException:
+            tests.kill()  # on SIGTERM a training in a test would end its step, and the tests go on
+            raise
     if not found:
         raise RuntimeError(f"pytest ran no test marked gpu: {''.join(said)[-600:]}")
     yield _row(*list(found.items())[-1])
     if failed := sum(counts["FAILED"] + counts["ERROR"] for counts in found.values()):
         raise RuntimeError(f"{failed} tests failed: {''.join(said)[-2000:]}")
+    if tests.returncode:  # a driver may crash it
+        raise RuntimeError(f"pytest ended with exit code {tests.returncode}: {''.join(said)[-2000:]}")
 
 
 def _row(file: str, counts: Counter[str]) -> Row:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.devices import device, timed
+from benchmarks.devices import attempt, device, need_none, timed
 from benchmarks.measure import Spread, alternate, shrunk, sized
 from benchmarks.rows import Row, at_least, at_most, number
 from benchmarks.trainings import Trained, cases, train_for
@@ -37,8 +37,11 @@ def rows(full: bool) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="setsup-bench-") as name:
         folder = Path(name)
         known = cases(folder)
+        failed: list[str] = []
         for preset in ALL:
-            yield from _of(preset, *known[preset], folder / "runs", to)
+            with attempt(preset, failed):
+                yield from _of(preset, *known[preset], folder / "runs", to)
+    need_none(failed)
 
 
 def _of(name: str, preset: Any, root: Path | None, substitute: bool, runs: Path, to: str) -> Iterator[Row]:

@@ -8,7 +8,12 @@ import sys
 from datetime import date
 from pathlib import Path
 
-__all__ = ["accelerator", "machine", "versions"]
+from setsup.files import cache_folder
+
+__all__ = ["USER_CACHE", "accelerator", "machine", "versions"]
+
+USER_CACHE = cache_folder()
+"""Before a run of the benchmarks sets a temporary one."""
 
 
 def machine(*, with_load: bool = True) -> str:

@@ -46,7 +46,7 @@ class Run:
         self.unfinished: dict[str, str] = {}
         self.seconds: dict[str, float] = {}
         self.later: list[dict[str, str]] = []
-        self._machine = about[0] if about else ""
+        self._now = about
         self._earlier: set[tuple[str, str, str]] = set()
         if resume and path is not None and path.exists():
             self._read(path)
@@ -60,8 +60,8 @@ class Run:
         """Forget what an earlier run says of a topic that is measured again, but its rows until there are others."""
         for told in (self.seconds, self.failed, self.unfinished):
             told.pop(topic, None)
-        if self._machine not in self.about[:1]:  # resumed on another machine, day or commit
-            self.later.append({"topics": topic, "on": self._machine})
+        if self._now != self.about:  # resumed on another machine, GPU, day or commit
+            self.later.append({"topics": topic, "on": "; ".join(self._now)})
 
     def keep(self, row: Row) -> None:
         """Add a row, in the place of the one that an earlier run has of the same."""
@@ -83,8 +83,10 @@ class Run:
         self._write()
 
     def took(self, topic: str, seconds: float) -> None:
-        """Say how long a topic took."""
+        """Say how long a topic took; when it is done, its rows that were not measured again are dropped."""
         self.seconds[topic] = round(seconds, 1)
+        if self.done(topic):
+            self.rows = [row for row in self.rows if row.topic != topic or _names(row) not in self._earlier]
         self._write()
 
     def to_dict(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from setsup.optional import LIBRARIES, installed
 
-__all__ = ["CONSTRAINTS", "Line", "download_line", "driver_line", "gpu_lines", "install_line"]
+__all__ = ["CONSTRAINTS", "Line", "compiler_line", "download_line", "driver_line", "gpu_lines", "install_line"]
 
 Line = tuple[str, str, str]
 """Name, state (``ok``, ``missing`` or ``absent``) and detail of a check."""
@@ -27,7 +27,7 @@ _SECONDS = 20.0
 
 def gpu_lines() -> list[Line]:
     """All checks, in the order in which they depend on each other."""
-    return [driver_line(), _cuda(), *_torch(), _compiler(), _egl(), *_packages()]
+    return [driver_line(), _cuda(), *_torch(), compiler_line(), _egl(), *_packages()]
 
 
 def driver_line() -> Line:
@@ -101,7 +101,7 @@ def _torch() -> list[Line]:
     return [*lines, ("NCCL", "ok" if nccl else "absent", detail)]
 
 
-def _compiler() -> Line:
+def compiler_line() -> Line:
     """What torch.compile needs on a GPU."""
     found = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     lacking = [*([] if installed("triton") else ["triton"]), *([] if found else ["a C compiler (cc)"])]

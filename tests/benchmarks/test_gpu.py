@@ -16,6 +16,8 @@ pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
 from benchmarks import __main__ as command
+from benchmarks import devices, gpu_tests
+from benchmarks.devices import attempt, need_none
 from benchmarks.limit import limited
 from benchmarks.measure import SHRINK, Spread
 from benchmarks.rows import Row, at_most
@@ -114,7 +116,9 @@ def test_stays_add_up(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         ("second", "two", 2.0),
     ], "a row that is measured again takes the place of the earlier one"
     assert kept["about"][0] == "machine A"
-    assert kept["later"] == 2 * [{"topics": "second", "on": "machine B"}]
+    assert [(one["topics"], one["on"][:9], one["on"][-5:]) for one in kept["later"]] == 2 * [
+        ("second", "machine B", "a GPU")
+    ]
     assert kept["rows"][0]["bound"] == "≤ 3"
     run(first=first, second=second)
     assert asked.count("first") == 2, "without --resume all is measured"
@@ -134,10 +138,80 @@ def test_a_topic_that_failed_or_was_killed_is_measured_again(run: Any, tmp_path:
     assert not Run(tmp_path / "kept.json", ["later"], resume=True).done("failing")
 
 
-def test_rows_of_other_options_are_not_mixed(tmp_path: Path) -> None:
-    Run(tmp_path / "kept.json", ["now"], shrunk=True)
-    with pytest.raises(ValueError, match="is of a run with other options"):
-        Run(tmp_path / "kept.json", ["now"], resume=True)
+def test_what_always_fails_keeps_no_other_from_its_turn(run: Any) -> None:
+    asked: list[str] = []
+
+    def rows_of(name: str) -> Any:
+        def rows(full: bool) -> Iterator[Row]:
+            asked.append(name)
+            failed: list[str] = []
+            for part in ("one", "two"):
+                with attempt(part, failed):
+                    if (name, part) == ("first", "one"):
+                        raise ValueError("no compiler")
+                    yield row(name, part)
+            if asked.count("second") == 1:
+                raise KeyboardInterrupt  # the stay ends
+            need_none(failed)
+
+        return rows
+
+    code, kept = run("--resume", first=rows_of("first"), second=rows_of("second"))
+    assert (code, kept["failed"]) == (130, {"first": "RuntimeError: one: ValueError: no compiler"})
+    assert (kept["rows"][0]["topic"], kept["rows"][0]["what"]) == ("first", "two")
+    run("--resume", first=rows_of("first"), second=rows_of("second"))
+    assert asked == ["first", "second", "second", "first"]
+
+
+def test_an_attempt_does_not_outlast_the_time() -> None:
+    with pytest.raises(TimeoutError), attempt("one", []):
+        raise TimeoutError
+
+
+def test_rows_that_a_topic_no_longer_has_are_dropped_when_it_is_done(tmp_path: Path) -> None:
+    first = Run(tmp_path / "kept.json", ["now"])
+    for what in ("aten::mm", "aten::add"):
+        first.keep(row("gpu_pixels", what))
+    first.fail("gpu_pixels", "no compiler")
+    again = Run(tmp_path / "kept.json", ["later"], resume=True)
+    again.begin("gpu_pixels")
+    again.keep(row("gpu_pixels", "aten::mm"))
+    assert len(again.rows) == 2
+    again.took("gpu_pixels", 1.0)
+    assert [one.what for one in again.rows] == ["aten::mm"]
+
+
+def test_rows_of_other_options_are_not_mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = tmp_path / "kept.json"
+    Run(kept, ["now"], shrunk=True)
+    before = kept.read_bytes()
+    assert command.main(["gpu", "--resume", "--json", str(kept)]) == 2
+    assert "is of a run with other options" in capsys.readouterr().err
+    assert kept.read_bytes() == before
+
+
+def test_tests_that_crash_are_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crashing = tmp_path / "tests" / "gpu" / "test_crash.py"
+    crashing.parent.mkdir(parents=True)
+    crashing.write_text(
+        "import os\nimport pytest\npytestmark = pytest.mark.gpu\n"
+        "def test_first(): pass\ndef test_driver(): os._exit(11)\n"
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = gpu\n")
+    monkeypatch.setattr(gpu_tests, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(gpu_tests, "FILES", ("tests/gpu",))
+    monkeypatch.setattr(gpu_tests, "device", lambda: "cpu")
+    found: list[Row] = []
+    with pytest.raises(RuntimeError, match="pytest ended with exit code 11"):
+        found.extend(gpu_tests.rows(False))
+    assert [one.ours for one in found] == ["1 passed"]
+
+
+def test_published_files_are_found_in_the_cache_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mnist").mkdir()
+    monkeypatch.setattr(devices, "USER_CACHE", tmp_path)
+    monkeypatch.setenv("SETSUP_CACHE", "that of a run of the benchmarks")
+    assert devices.published("mnist") == tmp_path / "mnist"
 
 
 def test_a_topic_that_takes_too_long_keeps_its_rows(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,8 +241,8 @@ def test_runs_stop_after_the_time_of_a_stay_and_go_on_in_the_next(tmp_path: Path
     long, folder = replace(PLAIN, steps=100_000), tmp_path / "seed-0"
     assert stay(long, folder, 0.0) == (None, False)
     steps = [0]
-    for attempt in range(1, 30):  # a busy machine may train nothing in a short stay
-        run, done = stay(long, folder, 0.3 * attempt)
+    for turn in range(1, 30):  # a busy machine may train nothing in a short stay
+        run, done = stay(long, folder, 0.3 * turn)
         assert not done
         if run is not None and run.progress().steps > steps[-1]:
             steps.append(run.progress().steps)

@@ -9,6 +9,22 @@ CUDA = pytest.param("cuda:0", id="cuda", marks=pytest.mark.gpu)
 CPU = pytest.param("cpu", id="cpu", marks=pytest.mark.long("tests for GPUs, on the processor"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """On a GPU warnings are no errors: compilers and drivers warn, of TF32 that is off, say."""
+    for item in items:
+        if item.get_closest_marker("gpu"):
+            item.add_marker(pytest.mark.filterwarnings("default"))
+
+
+def need_compiler(device: str) -> None:
+    """Skip where torch.compile cannot make code for a GPU."""
+    from setsup_cli.gpu import compiler_line
+
+    _, state, detail = compiler_line()
+    if device != "cpu" and state != "ok":
+        pytest.skip(detail)
+
+
 def without_gpu() -> str:
     """Why there is no GPU for torch; empty if there is one."""
     import torch

@@ -17,7 +17,7 @@ from setsup_papers.orbits import OrbitEncoder  # noqa: E402
 from setsup_papers.pixels import PixelUNet  # noqa: E402
 from tests.experiments.resumable import EXEMPLAR, MOMENTUM, ORBITS, POSE  # noqa: E402
 from tests.experiments.small import AUGMENTED, PLAIN  # noqa: E402
-from tests.gpu.conftest import CPU, CUDA, exact  # noqa: E402
+from tests.gpu.conftest import CPU, CUDA, exact, need_compiler  # noqa: E402
 from tests.papers.cmc.viewed import BANKED  # noqa: E402
 
 SAME, HALF = 2e-2, 0.1
@@ -70,6 +70,7 @@ NETWORKS = {
 @pytest.mark.parametrize("name", NETWORKS)
 def test_compiled_networks_compute_the_same(device: str, name: str) -> None:
     """``--compile`` calls ``compile`` of each network; on the processor no code is made of what was traced."""
+    need_compiler(device)
     make, shape = NETWORKS[name]
     torch.manual_seed(0)
     network = make().to(device).eval()
@@ -88,6 +89,7 @@ def test_compiled_networks_compute_the_same(device: str, name: str) -> None:
 @pytest.mark.gpu
 def test_a_compiled_run_trains_alike(tmp_path: Path) -> None:
     with exact("cuda:0"):
+        need_compiler("cuda:0")
         found = losses(FIRST, tmp_path / "compiled", "cuda:0", compile=True)
         wanted = losses(FIRST, tmp_path / "plain", "cuda:0")
     np.testing.assert_allclose(found, wanted, rtol=SAME, atol=SAME)
