@@ -5,9 +5,10 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,8 +16,10 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("lightning", reason="lightning is not installed")
 
+from torch._C._autograd import DeviceType
+
 from benchmarks import __main__ as command
-from benchmarks import devices, gpu_tests
+from benchmarks import devices, gpu_pixels, gpu_tests
 from benchmarks.devices import attempt, need_none
 from benchmarks.limit import limited
 from benchmarks.measure import SHRINK, Spread
@@ -205,6 +208,29 @@ def test_tests_that_crash_are_no_success(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(RuntimeError, match="pytest ended with exit code 11"):
         found.extend(gpu_tests.rows(False))
     assert [one.ours for one in found] == ["1 passed"]
+
+
+def test_the_profile_counts_a_kernel_once_with_the_operator_that_launched_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def event(key: str, on: Any, gpu: float, processor: float) -> Any:
+        times = {"self_device_time_total": gpu, "self_cpu_time_total": processor}
+        return SimpleNamespace(key=key, device_type=on, count=gpu_pixels.PROFILED, **times)
+
+    events = [
+        event("aten::mm", DeviceType.CPU, 300, 60),
+        event("aten::add", DeviceType.CPU, 100, 40),
+        event("void gemm_kernel<128>(float*)", DeviceType.CUDA, 300, 0),
+        event("void add_kernel(float*)", DeviceType.CUDA, 100, 0),
+    ]
+    profiler = nullcontext(SimpleNamespace(key_averages=lambda: events))
+    monkeypatch.setattr("torch.profiler.profile", lambda **options: profiler)
+    shares = {one.what.rpartition("profile, bf16")[2]: one.figure.median for one in gpu_pixels._profile(int, "cuda:0")}
+    assert shares == {
+        ": operators of a step": 2,
+        ", by the GPU's time: aten::mm": 75,
+        ", by the GPU's time: aten::add": 25,
+        ", by the processor's time: aten::mm": 60,
+        ", by the processor's time: aten::add": 40,
+    }
 
 
 def test_published_files_are_found_in_the_cache_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
