@@ -129,7 +129,7 @@ def _copy(path: Path, before: RowArray, after: RowArray, kept: Rows) -> None:
 
 
 def _failed_rows(path: Path) -> Rows:
-    with reading(path, "the list of rows that could not be rendered"):
+    with reading(path, f"the list of rows that could not be rendered; {FIX}"):
         if path.stat().st_size > _LARGEST:
             raise ValueError("it is too large")
         rows = np.array([row for failure in json.loads(path.read_bytes()) for row in failure["rows"]], np.int64)

@@ -194,7 +194,7 @@ def read_table(folder: Path, layout: Layout) -> FactorTable:
 
     """
     path = folder / TABLE
-    need_readable(path, "the factor table of a rendered dataset")
+    need_readable(path, f"the factor table of a rendered dataset; {FIX}")
     try:
         table = FactorTable.from_parquet(path)
         whole = len(table) == layout.rows and table.has_fingerprint(layout.factors)
@@ -208,7 +208,7 @@ def read_table(folder: Path, layout: Layout) -> FactorTable:
 
 
 def _read_names(path: Path) -> dict[int, dict[int, str]]:
-    with reading(path, "what instances are called"):
+    with reading(path, f"the names of instances; {FIX}"):
         if path.stat().st_size > _LARGEST:
             raise ValueError("it is too large")
         content = {int(key, 16): names.items() for key, names in json.loads(path.read_bytes()).items()}

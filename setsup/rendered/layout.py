@@ -131,7 +131,7 @@ class RowArray:
 
     def check(self, path: Path) -> None:
         """Refuse a file that is another; its header is compared, never parsed."""
-        need_readable(path, "an array of a rendered dataset")
+        need_readable(path, f"an array of a rendered dataset; {FIX}")
         try:
             with path.open("rb") as file:
                 size, header = os.fstat(file.fileno()).st_size, file.read(HEADER)

@@ -527,6 +527,13 @@ def test_folders_that_are_none(tmp_path: Path) -> None:
         open_rendered(tmp_path / "file")
 
 
+@pytest.mark.parametrize("name", ["factors.parquet", "depth.npy", "camera_k.npy", "names.json"])
+def test_a_missing_file_is_named_with_the_remedy(copy: Path, name: str) -> None:
+    (copy / name).unlink()
+    with pytest.raises(DataError, match=rf"{name} does not exist; expected .*; remove the folder and render it again"):
+        open_rendered(copy).names(0)
+
+
 @pytest.mark.long("fuzzing")
 @pytest.mark.parametrize(
     ("name", "head"),

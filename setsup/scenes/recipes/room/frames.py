@@ -43,7 +43,7 @@ from setsup.scenes.scene import Scene
 
 __all__ = ["RoomFrames"]
 
-_VERSION = 1  # of what is drawn: raised with every change that draws frames anew
+_VERSION = 1  # raised with every change that changes rendered frames
 _MOST = 1 << 20  # frames
 _CAMERA_SPEEDS = (0.2, 0.6)  # m/s
 _KEEPS = 0.3  # metres between the camera and the balls of moving objects
